@@ -15,7 +15,7 @@ use crate::rig::{
 const MIRROR: &str = "mirror(2*p4801x-100)";
 
 /// Every fourth block gets the stamp of this generation.
-fn write(client: &mut Client, generation: u64) {
+pub(crate) fn write(client: &mut Client, generation: u64) {
     for block in (0..BLOCKS).step_by(4) {
         let data = stamped(block, generation);
         client.send(command::WRITE, block, &data).expect("sent");
@@ -24,7 +24,7 @@ fn write(client: &mut Client, generation: u64) {
 }
 
 /// Every fourth block has it.
-fn check(client: &mut Client, generation: u64) {
+pub(crate) fn check(client: &mut Client, generation: u64) {
     for block in (0..BLOCKS).step_by(4) {
         let data = client.read(block);
         let found = wire::be64(&data, 8);
@@ -36,35 +36,35 @@ fn log(folder: &Path) -> String {
     fs::read_to_string(folder.join("log")).expect("a log")
 }
 
-fn kill(mut server: Server) {
+pub(crate) fn kill(mut server: Server) {
     server.child.kill().expect("kill -9");
     server.child.wait().expect("it was killed");
 }
 
-struct Rig {
-    folder: tempfile::TempDir,
+pub(crate) struct Rig {
+    pub(crate) folder: tempfile::TempDir,
     control: PathBuf,
 }
 
 impl Rig {
-    fn new() -> Rig {
+    pub(crate) fn new() -> Rig {
         let folder = tempfile::tempdir().expect("a folder");
         let control = folder.path().join("control");
         Rig { folder, control }
     }
 
-    fn serve(&self, pool: &str) -> (Server, Client) {
+    pub(crate) fn serve(&self, pool: &str) -> (Server, Client) {
         let control = self.control.display().to_string();
         let server = serve_logged(self.folder.path(), pool, &["--control", &control]);
         let client = Client::connect(&server);
         (server, client)
     }
 
-    fn ok(&self, line: &str) {
+    pub(crate) fn ok(&self, line: &str) {
         assert_eq!(tell(&self.control, line), "ok\n", "{line}");
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         log(self.folder.path())
     }
 }
@@ -130,7 +130,7 @@ fn what_a_write_back_cache_acknowledged_survives_a_kill() {
     check(&mut client, 3);
 }
 
-fn flush(client: &mut Client) {
+pub(crate) fn flush(client: &mut Client) {
     client.send(command::FLUSH, 0, &[]).expect("sent");
     assert_eq!(client.reply().expect("an answer"), 0);
 }
@@ -363,7 +363,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-fn refused(pool: &str, store: &Path, words: &str) {
+pub(crate) fn refused(pool: &str, store: &Path, words: &str) {
     let before = contents(store);
     let nbd = format!("unix:{}", store.with_extension("sock").display());
     let text = store.display().to_string();

@@ -20,6 +20,14 @@ fn regions(count: u32) -> String {
     }
 }
 
+/// That a member was away in so many openings.
+fn old(missed: u64) -> String {
+    match missed {
+        1 => String::from("an old copy, or was away: the pool was opened once without it"),
+        _ => format!("an old copy, or was away: the pool was opened {missed} times without it"),
+    }
+}
+
 /// What was put right, a line each; none where all was in order.
 pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
     let line = |&(tier, what): &(u16, Found)| {
@@ -31,6 +39,14 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 format!(
                     "{log} is not there: what {name} had synced since the last group is lost, as far as only {log} had it"
                 )
+            }
+            Found::Behind(leg, 0) => {
+                let leg = child(config, tier, leg);
+                format!("{leg} is blank, or not of this pool: {name} does not take its data")
+            }
+            Found::Behind(leg, missed) => {
+                let leg = child(config, tier, leg);
+                format!("{leg} is {}: {name} does not take its data", old(missed))
             }
             Found::Absent(leg) => {
                 let leg = child(config, tier, leg);
@@ -82,21 +98,39 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
     found.found.iter().map(line).collect()
 }
 
-/// Logs that are not there. A start without one begins a life of the volume to which that log is an old copy: so what only
+/// Logs that are not there, or are old copies. A start without one begins a life of the volume to which that log is an old copy: so what only
 /// it has is lost for good.
 pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
     let line = |&(tier, what): &(u16, Found)| {
         let tier = usize::from(tier);
         let of_log = matches!(config.tiers[tier].kind, Kind::IntentLog(_));
-        let (Found::Absent(log), true) = (what, of_log) else {
-            return None;
+        let (log, why) = match what {
+            Found::Absent(log) if of_log => (log, String::from("not there")),
+            Found::Behind(log, 0) if of_log => (log, String::from("blank, or not of this pool")),
+            Found::Behind(log, missed) if of_log => (log, old(missed)),
+            _ => return None,
         };
         let (log, name) = (child(config, tier, log), &config.tiers[tier].name);
         Some(format!(
-            "{log}, a log of {name}, is not there: a start without it loses for good what was synced since the last group, as far as only {log} has it"
+            "{log}, a log of {name}, is {why}: a start without it loses for good what was synced since the last group, as far as only {log} has it"
         ))
     };
     found.found.iter().filter_map(line).collect()
+}
+
+/// What can be done where a tier is not to be had.
+pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
+    Some(match damage {
+        Damage::Outdated(_) | Damage::Bare(_) => "bring back the newest copy of its store",
+        Damage::Apart(..) | Damage::Diverged(..) => {
+            "keep one of them: move the store of the other, both files, out of the folder"
+        }
+        Damage::AllOutdated(_) | Damage::OtherLife => {
+            "bring back the newest copies, or serve what is here as it is with --accept-loss"
+        }
+        Damage::Missing(_) => "bring back its store",
+        _ => return None,
+    })
 }
 
 /// Why a tier is not to be had.
@@ -121,6 +155,33 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
                 "{name}: {} has not what its own tables or log say",
                 named(leg)
             )
+        }
+        Damage::Outdated(leg) => format!(
+            "{name}: {} is an old copy, or was away: the pool was opened without it since",
+            named(leg)
+        ),
+        Damage::Bare(leg) => format!(
+            "{name}: {} is blank, or not of this pool: it has no label",
+            named(leg)
+        ),
+        Damage::Diverged(one, two) => {
+            let member = |index: u16| &config.members[usize::from(index)].name;
+            format!(
+                "{} and {} went on without each other, and each has what the other has not",
+                member(one),
+                member(two)
+            )
+        }
+        Damage::AllOutdated(missed) => {
+            let times = if missed == 1 {
+                "once"
+            } else {
+                "more than once"
+            };
+            format!("all members that are here are old copies: the pool was opened {times} since")
+        }
+        Damage::OtherLife => {
+            String::from("the members went on without this folder: its pool.state is not theirs")
         }
         Damage::Unwritable(leg) => format!("{name}: {} cannot be written", named(leg)),
         other => format!("{name}: {other}"),

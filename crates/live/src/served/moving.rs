@@ -196,6 +196,7 @@ impl Served {
             ftl_since_bytes: self.ftl.1,
             unreadable: it.data.unreadable(),
             shares: self.shares.clone(),
+            opening: None,
         })
     }
 }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use model::data::{Unreadable, Unwritable};
 use model::management::{Lifetime, ManagedDrive};
 use model::media::{DriveConfig, Medium, Seeds};
-use model::tier::offline::{self, Damage, Images, Recovered};
+use model::tier::offline::{self, Damage, Images, Recovered, Start};
+use model::tier::openings::Opening;
 use model::tier::{Kind, PoolConfig, Target};
 use text::problem::Problems;
 
@@ -25,7 +26,7 @@ use super::machine::Machine;
 use super::opening::{Opened, cannot, in_memory, open_file, refused};
 use super::pooled::{Disks, MemberStore, Pooled};
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{PoolState, State, pool_state_path, state_path};
+use crate::store::{PoolState, State, no_room, pool_state_path, state_path};
 
 /// The number of a pool in memory.
 const IN_MEMORY: u128 = 1;
@@ -153,6 +154,7 @@ impl Setup {
             bytes,
             topology,
             members: members.collect(),
+            opening: Opening::default(),
         }
     }
 
@@ -298,7 +300,16 @@ impl Setup {
             });
         }
         let found = self.found(&config, folder, &mut disks, &stores)?;
-        let lines = findings::lines(&config, &found);
+        let mut lines = findings::lines(&config, &found);
+        for (store, before) in stores.iter_mut().zip(&found.before) {
+            if !folder.is_new && store.state.opening < *before {
+                lines.push(format!(
+                    "{}: its .state is older than its data: its wear is that of then",
+                    store.name
+                ));
+            }
+            store.state.opening = found.opening.map(|it| it.number);
+        }
         let serial = folder.state.serial.clone();
         self.precondition = said;
         let uuid = folder.state.uuid;
@@ -320,21 +331,28 @@ impl Setup {
         let absent: Vec<bool> = stores.iter().map(|it| it.absent).collect();
         let uuid = folder.state.uuid;
         let damaged = |(tier, damage): (String, Damage)| {
-            let origin = match &folder.path {
-                Some(path) => path.display().to_string(),
-                None => self.name.clone(),
-            };
-            Problems::whole(origin, findings::damage(config, &tier, damage))
+            let what = findings::damage(config, &tier, damage);
+            match (&folder.path, findings::way_on(damage)) {
+                (Some(path), Some(help)) => refused(path, what, help),
+                (Some(path), None) => Problems::whole(path.display().to_string(), what),
+                (None, _) => Problems::whole(self.name.clone(), what),
+            }
         };
         let mut images = Disks {
             disks,
             absent: &absent,
         };
+        let remembered = (!self.accept_loss).then_some(folder.state.opening);
+        let start = Start {
+            pool: uuid,
+            mark: RandomState::new().hash_one(uuid) | 1,
+            remembered,
+        };
         if folder.is_new {
             offline::format(config, uuid, &mut images).map_err(damaged)?;
         } else {
             // What is refused changes nothing, also where one tier would be found and another not.
-            let trial = offline::recover(config, uuid, &mut Trial(&mut images)).map_err(damaged)?;
+            let trial = offline::open(config, &start, &mut Trial(&mut images)).map_err(damaged)?;
             if let (false, Some(path)) = (self.accept_loss, &folder.path) {
                 let lost = findings::absent_logs(config, &trial);
                 if !lost.is_empty() {
@@ -346,11 +364,18 @@ impl Setup {
                 }
             }
         }
-        let found = offline::recover(config, uuid, &mut images).map_err(damaged)?;
-        if let (true, Some(path)) = (folder.is_new, &folder.path) {
+        let found = offline::open(config, &start, &mut images).map_err(damaged)?;
+        if let Some(path) = &folder.path {
             let file = pool_state_path(path);
-            let saved = folder.state.save(&file);
-            saved.map_err(|error| cannot(&file, "written", &error))?;
+            let state = PoolState {
+                opening: found.opening.unwrap_or_default(),
+                ..folder.state.clone()
+            };
+            match state.save(&file) {
+                // It is one opening behind then, which is what a crash before this leaves as well.
+                Err(error) if no_room(&error) && !folder.is_new => {}
+                saved => saved.map_err(|error| cannot(&file, "written", &error))?,
+            }
         }
         Ok(found)
     }

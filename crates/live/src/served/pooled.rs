@@ -318,6 +318,12 @@ impl Pooled {
         let lines = match offline::recover(&self.config, self.uuid, &mut Stopped(&mut self.pool)) {
             Ok(recovered) => {
                 let lines = findings::lines(&self.config, &recovered);
+                let dead = self.pool.members().iter().map(Kept::is_dead);
+                for (store, dead) in self.stores.iter_mut().zip(dead) {
+                    if !dead {
+                        store.state.opening = recovered.opening.map(|it| it.number);
+                    }
+                }
                 self.pool.restart(recovered.tiers(&self.config));
                 lines
             }

@@ -1,13 +1,19 @@
 //! What the folder of a pool's stores says of the pool: what it is made of, and which stores are its own.
 //!
-//! A short text, `pool.state`, written once when the pool is made: a first line with the version, then `key value` lines,
-//! the last of them the CRC-32C of all before it. What changes stands in the members' states and labels.
+//! A short text, `pool.state`: a first line with the version, then `key value` lines, the last of them the CRC-32C of all
+//! before it. It is written when the pool is made, and anew in each opening, after the labels of the members: so a folder in
+//! which all members are older than this says is known to be of old copies. What else changes stands in the members' states
+//! and labels.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::tier::openings::Opening;
+
 /// First line. The number changes when an older program could misread what follows.
-const HEAD: &str = "drivelab-pool 1";
+const HEAD: &str = "drivelab-pool 2";
+/// That of the version before, which said nothing of openings.
+const HEAD_1: &str = "drivelab-pool 1";
 
 /// What the folder says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,6 +28,8 @@ pub struct PoolState {
     pub topology: Vec<String>,
     /// Serial number and name of each member, in order.
     pub members: Vec<(String, String)>,
+    /// The last opening of the pool.
+    pub opening: Opening,
 }
 
 impl PoolState {
@@ -37,6 +45,8 @@ impl PoolState {
         for (serial, name) in &self.members {
             text.push_str(&format!("member {serial} {name}\n"));
         }
+        let Opening { number, mark } = self.opening;
+        text.push_str(&format!("opening {number} {mark:016x}\n"));
         let sum = crc32c::crc32c(text.as_bytes());
         text.push_str(&format!("crc32c {sum:08x}\n"));
         text
@@ -48,7 +58,7 @@ impl PoolState {
     /// What is wrong with it, in a user's words.
     pub fn parse(text: &str) -> Result<PoolState, String> {
         let head = text.lines().next().unwrap_or_default();
-        if head != HEAD {
+        if head != HEAD && head != HEAD_1 {
             return Err(match head.starts_with("drivelab-pool ") {
                 true => format!("it is of another version (`{head}`, this program knows `{HEAD}`)"),
                 false => String::from("it is not the state of a pool's stores"),
@@ -71,6 +81,13 @@ impl PoolState {
                 "member" => {
                     let (serial, name) = value.split_once(' ').ok_or_else(wrong)?;
                     state.members.push((serial.to_owned(), name.to_owned()));
+                }
+                "opening" => {
+                    let (number, mark) = value.split_once(' ').ok_or_else(wrong)?;
+                    state.opening = Opening {
+                        number: number.parse().map_err(|_| wrong())?,
+                        mark: u64::from_str_radix(mark, 16).map_err(|_| wrong())?,
+                    };
                 }
                 _ => return Err(wrong()),
             }
@@ -104,12 +121,16 @@ mod tests {
             bytes: 1 << 30,
             topology: vec!["m = mirror region 67108864 over a 0+4096, b 0+4096".into()],
             members: vec![("S1".into(), "a b".into()), ("S2".into(), "b".into())],
+            opening: Opening {
+                number: 9,
+                mark: 0xfeed,
+            },
         };
         let text = state.emit();
         assert_eq!(PoolState::parse(&text), Ok(state));
         for (from, to, word) in [
             ("bytes 1", "bytes 2", "checksum"),
-            ("pool 1", "pool 2", "version"),
+            ("pool 2", "pool 3", "version"),
             ("drivelab-pool", "whatever", "not the state"),
         ] {
             let said = PoolState::parse(&text.replacen(from, to, 1)).expect_err("damaged");

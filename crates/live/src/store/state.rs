@@ -40,6 +40,8 @@ pub struct State {
     pub unreadable: Vec<(u64, u64)>,
     /// How hosts have divided it into namespaces; nothing if it is one.
     pub shares: Option<Vec<Share>>,
+    /// Of a pool's member: the number of the last opening of the pool that it took part in.
+    pub opening: Option<u64>,
 }
 
 /// A part of a drive that is a namespace.
@@ -106,6 +108,9 @@ impl State {
         for (start, end) in &self.unreadable {
             text.push_str(&format!("unreadable {start} {end}\n"));
         }
+        if let Some(opening) = self.opening {
+            text.push_str(&format!("opening {opening}\n"));
+        }
         if let Some(shares) = &self.shares {
             text.push_str("namespaces divided\n");
             for it in shares {
@@ -154,6 +159,8 @@ impl State {
                 let (start, end) = value.split_once(' ').ok_or(format!("line `{line}`"))?;
                 let range = (number(key, start)?, number(key, end)?);
                 state.unreadable.push(range);
+            } else if key == "opening" {
+                state.opening = Some(number(key, value)?);
             } else if key == "namespaces" {
                 state.shares.get_or_insert_default();
             } else if key == "namespace" {

@@ -20,6 +20,7 @@ mod log;
 mod loss;
 pub mod mirror;
 pub mod offline;
+pub mod openings;
 mod packed;
 pub mod planted;
 mod pool;
@@ -226,6 +227,12 @@ pub trait TierSettings {
         false
     }
 
+    /// Whether it may be had without this child, or with an old copy of it: then [`TierSettings::recover`] looks after that.
+    fn does_without(&self, child: Child) -> bool {
+        let _ = child;
+        false
+    }
+
     /// Why there is no such tier over children of these sizes; nothing if there is.
     fn problems(&self, children: &[u64]) -> Vec<alloc::string::String>;
 
@@ -319,6 +326,9 @@ macro_rules! tiers {
             }
             fn recovers(&self) -> bool {
                 match self { $(Kind::$name(config) => config.recovers(),)* }
+            }
+            fn does_without(&self, child: Child) -> bool {
+                match self { $(Kind::$name(config) => config.does_without(child),)* }
             }
             fn problems(&self, children: &[u64]) -> Vec<alloc::string::String> {
                 match self { $(Kind::$name(config) => config.problems(children),)* }

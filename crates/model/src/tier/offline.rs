@@ -7,6 +7,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::openings::{self, Opening, Openings, Standing};
+use super::planted::{self, Bug};
 use super::{AnyTier, Child, Kind, PoolConfig, Target, Tier, TierConfig, TierSettings};
 use crate::data::{Unreadable, Unwritable};
 use crate::media::medium::Medium;
@@ -61,6 +63,13 @@ pub trait Below {
     /// If it is not.
     fn sync(&mut self, child: Child) -> Result<(), Unwritable>;
 
+    /// Whether the child took part in the last opening of the pool: of a tier, always, because those that did not are not
+    /// found.
+    fn standing(&self, child: Child) -> Standing;
+
+    /// The number of the last opening of the pool, if it keeps count. The next one has the number after it.
+    fn opening(&self) -> Option<u64>;
+
     /// Tells what was found.
     fn found(&mut self, what: Found);
 }
@@ -86,6 +95,12 @@ pub enum Damage {
     Unfound(Child),
     /// This child does not take what has to be written.
     Unwritable(Child),
+    /// These two members went on without each other: the pool was opened with each of them alone.
+    Diverged(u16, u16),
+    /// All that is there is older than what was noted beside it, by so many openings.
+    AllOutdated(u64),
+    /// What was noted beside the members is of a pool that went on without them.
+    OtherLife,
     /// Tiers of this kind cannot be found on their members yet.
     Unsupported,
 }
@@ -110,6 +125,14 @@ impl fmt::Display for Damage {
                 write!(f, "child {child} has not what its own tables or log say")
             }
             Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
+            Damage::Diverged(one, two) => {
+                write!(f, "members {one} and {two} went on without each other")
+            }
+            Damage::AllOutdated(missed) => write!(
+                f,
+                "all members are an old copy: the pool was opened {missed} times since"
+            ),
+            Damage::OtherLife => f.write_str("the members went on without this folder"),
             Damage::Unsupported => f.write_str("tiers of this kind hold no data yet"),
         }
     }
@@ -120,6 +143,8 @@ impl fmt::Display for Damage {
 pub enum Found {
     /// A leg that counts as in sync is not there: the others go on without it.
     Absent(Child),
+    /// A child was away in the last openings of the pool, so many, or is an old copy. 0: it does not say in which it took part.
+    Behind(Child, u64),
     /// A leg had missed writes; so many regions were copied to it. None where some of it cannot be read any more: then it
     /// stays out.
     Stale(Child, Option<u32>),
@@ -158,6 +183,10 @@ pub struct Recovered {
     tiers: Vec<Result<AnyTier, Damage>>,
     /// What was put right, by tier.
     pub found: Vec<(u16, Found)>,
+    /// The opening that has begun, if the pool keeps count.
+    pub opening: Option<Opening>,
+    /// The number of the last opening that each member took part in before, where its labels tell.
+    pub before: Vec<Option<u64>>,
 }
 
 impl Recovered {
@@ -216,6 +245,7 @@ impl Recovered {
             tiers: &self.tiers,
             tier: index,
             images,
+            openings: None,
             found: &mut Vec::new(),
         };
         Some(ask(tier, &mut below))
@@ -228,6 +258,7 @@ struct Children<'a, I> {
     tiers: &'a [Result<AnyTier, Damage>],
     tier: usize,
     images: &'a mut I,
+    openings: Option<&'a Openings>,
     found: &'a mut Vec<(u16, Found)>,
 }
 
@@ -239,6 +270,7 @@ impl<I: Images> Children<'_, I> {
             tiers: self.tiers,
             tier: usize::from(tier),
             images: &mut *self.images,
+            openings: self.openings,
             found: &mut *self.found,
         };
         (self.tiers[usize::from(tier)].as_ref().ok(), below)
@@ -304,6 +336,15 @@ impl<I: Images> Below for Children<'_, I> {
         }
     }
 
+    fn standing(&self, child: Child) -> Standing {
+        match self.openings {
+            Some(openings) => openings.standing(self.tier as u16, child),
+            None => Standing::Current,
+        }
+    }
+    fn opening(&self) -> Option<u64> {
+        self.openings.and_then(Openings::last)
+    }
     fn found(&mut self, what: Found) {
         self.found.push((self.tier as u16, what));
     }
@@ -319,11 +360,34 @@ pub fn format<M: Medium>(
     pool: u128,
     images: &mut impl Images,
 ) -> Result<(), (String, Damage)> {
-    each_tier(config, images, &mut Vec::new(), |kind, sizes, below| {
-        kind.format(sizes, pool, below)?;
-        Ok(kind.build(sizes))
-    })
-    .map(drop)
+    openings::format(config, pool, images).map_err(|it| named(config, it))?;
+    let capacities = config.capacities();
+    let mut tiers = Vec::with_capacity(config.tiers.len());
+    for (index, tier) in config.tiers.iter().enumerate() {
+        let sizes = config.sizes(&tier.children, &capacities);
+        let mut below = Children {
+            config: &config.tiers,
+            tiers: &tiers,
+            tier: index,
+            images: &mut *images,
+            openings: None,
+            found: &mut Vec::new(),
+        };
+        let made = tier.kind.format(&sizes, pool, &mut below);
+        tiers.push(made.map(|()| tier.kind.build(&sizes)));
+    }
+    all_served(config, &tiers)
+}
+
+/// What is known of a pool that is to be found, besides what is on its members.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The pool's own number.
+    pub pool: u128,
+    /// What no other opening of it has; 0 if the openings of a pool that is opened alike may have the same.
+    pub mark: u64,
+    /// The last opening, as it was noted beside the members.
+    pub remembered: Option<Opening>,
 }
 
 /// Finds the tiers of a pool on its members after a crash, or an orderly end, and makes them whole. May be cut anywhere
@@ -336,22 +400,29 @@ pub fn recover<M: Medium>(
     pool: u128,
     images: &mut impl Images,
 ) -> Result<Recovered, (String, Damage)> {
-    let mut found = Vec::new();
-    let tiers = each_tier(config, images, &mut found, |kind, sizes, below| {
-        kind.recover(sizes, pool, below)
-    })?;
-    Ok(Recovered { tiers, found })
+    let start = Start {
+        pool,
+        mark: 0,
+        remembered: None,
+    };
+    open(config, &start, images)
 }
 
-/// From below to above; a tier that is not to be had is one that those above it may do without.
-fn each_tier<M: Medium, I: Images>(
+/// The same, by all that is known.
+///
+/// # Errors
+/// The tier that is served and not to be had, and why.
+pub fn open<M: Medium>(
     config: &PoolConfig<M>,
-    images: &mut I,
-    found: &mut Vec<(u16, Found)>,
-    mut make: impl FnMut(&Kind, &[u64], &mut dyn Below) -> Result<AnyTier, Damage>,
-) -> Result<Vec<Result<AnyTier, Damage>>, (String, Damage)> {
+    start: &Start,
+    images: &mut impl Images,
+) -> Result<Recovered, (String, Damage)> {
+    let openings = Openings::read(config, start.pool, start.remembered, images);
+    let openings = openings.map_err(|it| named(config, it))?;
+    let before = openings.of_members(config.members.len());
+    let mut found = openings.behind();
     let capacities = config.capacities();
-    let mut tiers: Vec<Result<AnyTier, Damage>> = Vec::with_capacity(config.tiers.len());
+    let mut tiers = Vec::with_capacity(config.tiers.len());
     for (index, tier) in config.tiers.iter().enumerate() {
         let sizes = config.sizes(&tier.children, &capacities);
         let mut below = Children {
@@ -359,17 +430,87 @@ fn each_tier<M: Medium, I: Images>(
             tiers: &tiers,
             tier: index,
             images: &mut *images,
-            found: &mut *found,
+            openings: Some(&openings),
+            found: &mut found,
         };
-        let made = make(&tier.kind, &sizes, &mut below);
+        let made = match outdated(&tier.kind, sizes.len() as Child, &below) {
+            Some(damage) => Err(damage),
+            None => tier.kind.recover(&sizes, start.pool, &mut below),
+        };
         tiers.push(made);
     }
+    all_served(config, &tiers)?;
+    let mark = match start.mark {
+        0 => mark_of(config, images),
+        mark => mark,
+    };
+    let opening = openings.begin(mark, images);
+    let opening = opening.map_err(|it| named(config, it))?;
+    Ok(Recovered {
+        tiers,
+        found,
+        opening,
+        before,
+    })
+}
+
+/// A mark that openings with other members have not.
+fn mark_of<M: Medium>(config: &PoolConfig<M>, images: &impl Images) -> u64 {
+    let members = 0..config.members.len() as u16;
+    members.fold(1, |mark: u64, member| {
+        let bit = u64::from(images.present(member));
+        mark.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ (bit + 1)
+    })
+}
+
+/// The first child that was away in the last opening, of a tier that needs all of them as they were.
+fn outdated(kind: &Kind, children: Child, below: &impl Below) -> Option<Damage> {
+    if planted::has(Bug::AcceptsOldCopies) {
+        return None;
+    }
+    let needed = (0..children).filter(|&child| !kind.does_without(child) && below.present(child));
+    needed
+        .filter_map(|child| match below.standing(child) {
+            Standing::Current => None,
+            Standing::Old(_) => Some(Damage::Outdated(child)),
+            Standing::Bare => Some(Damage::Bare(child)),
+        })
+        .next()
+}
+
+fn named<M: Medium>(config: &PoolConfig<M>, (tier, damage): (u16, Damage)) -> (String, Damage) {
+    (config.tiers[usize::from(tier)].name.clone(), damage)
+}
+
+/// Whether all tiers that are served can be had; a tier that is not to be had is one that those above it may do without.
+fn all_served<M: Medium>(
+    config: &PoolConfig<M>,
+    tiers: &[Result<AnyTier, Damage>],
+) -> Result<(), (String, Damage)> {
     for &volume in &config.volumes {
         if let Err(damage) = &tiers[usize::from(volume)] {
-            return Err((config.tiers[usize::from(volume)].name.clone(), *damage));
+            return Err(named(config, cause(config, tiers, (volume, *damage))));
         }
     }
-    Ok(tiers)
+    Ok(())
+}
+
+/// Why that which a tier lacks is not there, as far below as that is known.
+fn cause<M: Medium>(
+    config: &PoolConfig<M>,
+    tiers: &[Result<AnyTier, Damage>],
+    (tier, damage): (u16, Damage),
+) -> (u16, Damage) {
+    let Damage::Missing(child) = damage else {
+        return (tier, damage);
+    };
+    match config.tiers[usize::from(tier)].children[usize::from(child)] {
+        Target::Tier(below) => match tiers[usize::from(below)] {
+            Err(damage) => cause(config, tiers, (below, damage)),
+            Ok(_) => (tier, damage),
+        },
+        Target::Slice { .. } => (tier, damage),
+    }
 }
 
 /// A tier that needs each of its children and keeps nothing of its own: whether they are there.

@@ -90,11 +90,17 @@ pub enum Bug {
     ReplaysOverTheLog,
     /// Intent log: recovery does not tell that log blocks are missing which were durable.
     MissesSilently,
+    /// All tiers: a member that was away in the last opening counts as one that was there.
+    AcceptsOldCopies,
+    /// All tiers: members that went on without each other are taken together.
+    AcceptsSplitBrain,
+    /// Mirror: what a leg could not read is written back over a write in flight.
+    RepairsOverWrites,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 41] = [
+    pub const ALL: [Bug; 44] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -136,6 +142,9 @@ impl Bug {
         Bug::ReplaysOtherLives,
         Bug::ReplaysOverTheLog,
         Bug::MissesSilently,
+        Bug::AcceptsOldCopies,
+        Bug::AcceptsSplitBrain,
+        Bug::RepairsOverWrites,
     ];
 }
 

@@ -17,6 +17,7 @@ use super::{IntentLog, MAIN};
 use crate::data;
 use crate::tier::Child;
 use crate::tier::offline::Below;
+use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 
 /// Bytes of a log beyond a gap in which a block may begin: more than drives have in volatile buffers.
@@ -114,7 +115,10 @@ impl Chain<'_> {
     /// Where the next block may be on the logs that are there.
     fn heads(&self, next: &Onward) -> impl Iterator<Item = (Child, u64)> + use<> {
         let there: Vec<bool> = (1..self.bytes.len() as Child)
-            .map(|child| self.below.present(child))
+            .map(|child| {
+                let current = self.below.standing(child) == Standing::Current;
+                self.below.present(child) && current
+            })
             .collect();
         let heads = (1..).zip(next.heads.clone()).zip(there);
         heads

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::layout::{self, LARGEST_BLOCK};
 use super::{IntentLog, recover};
 use crate::tier::offline::{Below, Damage};
-use crate::tier::{Durable, Loss, Promise, TierSettings};
+use crate::tier::{Child, Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
 /// Without a log of its own, or where throughput is wanted, larger writes go where they stay, and the log names them.
@@ -151,6 +151,11 @@ impl TierSettings for IntentLogConfig {
             (_, durable) => durable,
         };
         Promise { durable, loss }
+    }
+
+    /// Any of its logs.
+    fn does_without(&self, child: Child) -> bool {
+        child != 0
     }
 
     fn problems(&self, children: &[u64]) -> Vec<String> {

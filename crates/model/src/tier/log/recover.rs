@@ -22,6 +22,7 @@ use super::{IntentLog, Life, MAIN};
 use crate::data::{self, Unreadable, Unwritable};
 use crate::tier::Child;
 use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 use crate::tier::record::BLOCK;
 
@@ -138,7 +139,12 @@ fn belong_together(
     if !same {
         return Err(Damage::Misplaced(MAIN));
     }
-    for (child, bytes) in logs(children, below) {
+    let logs = logs(children, below);
+    // What is an old copy is known to be one, and goes without.
+    for (child, bytes) in logs
+        .filter(|it| below.standing(it.0) == Standing::Current)
+        .collect::<Vec<_>>()
+    {
         let copies = [0, 1].map(|epoch| {
             let at = layout::label_at(bytes, epoch);
             Label::decode(&block(child, at, below)?)
@@ -194,8 +200,8 @@ pub(super) fn recover(
     load(&mut tier, &root, below)?;
     for (log, ring) in tier.rings.iter_mut().enumerate() {
         let child = log as Child + 1;
-        ring.broken = !below.present(child);
-        if ring.broken {
+        ring.broken = !below.present(child) || below.standing(child) != Standing::Current;
+        if !below.present(child) {
             below.found(Found::Absent(child));
         }
     }

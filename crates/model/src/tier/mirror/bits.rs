@@ -72,6 +72,13 @@ impl Bits {
         self.0.copy_from_slice(&other.0);
     }
 
+    /// Sets what the other has too.
+    pub(super) fn add(&mut self, other: &Bits) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+    }
+
     /// Keeps only what the other has too.
     pub(super) fn keep(&mut self, other: &Bits) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {

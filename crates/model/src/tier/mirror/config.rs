@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{Mirror, label, recover};
 use crate::tier::copies::Reads;
 use crate::tier::offline::{Below, Damage};
-use crate::tier::{Promise, TierSettings};
+use crate::tier::{Child, Promise, TierSettings};
 
 /// What a mirror is made of.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +48,10 @@ impl TierSettings for MirrorConfig {
     }
 
     fn recovers(&self) -> bool {
+        true
+    }
+
+    fn does_without(&self, _child: Child) -> bool {
         true
     }
 

@@ -20,7 +20,9 @@ pub(super) const REGIONS: u64 = ((SUM - BITS) / 8 * 64) as u64;
 const COUNTS: u64 = 1 << 62;
 
 const MAGIC: [u8; 8] = *b"DLMIRROR";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// That of the version before, which did not say when marks went, nor in which opening of the pool it was written.
+const VERSION_1: u32 = 1;
 
 /// What is the same on all legs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,8 +31,10 @@ pub(super) struct State {
     pub(super) in_sync: u32,
     /// Grows with each change of them.
     pub(super) epoch: u64,
-    /// The last epoch in which it was all of them: what was written since is marked.
-    pub(super) whole: u64,
+    /// The sequence of the last label that took marks away: what was written since is marked.
+    pub(super) cleared: u64,
+    /// The last opening of the pool in which these legs were in sync.
+    pub(super) opening: u64,
     /// Regions in which legs may differ: one was being written, or legs have missed what was.
     pub(super) dirty: Bits,
 }
@@ -38,7 +42,8 @@ pub(super) struct State {
 impl State {
     /// Becomes the same as another.
     pub(super) fn copy(&mut self, other: &State) {
-        (self.in_sync, self.epoch, self.whole) = (other.in_sync, other.epoch, other.whole);
+        (self.in_sync, self.epoch) = (other.in_sync, other.epoch);
+        (self.cleared, self.opening) = (other.cleared, other.opening);
         self.dirty.copy(&other.dirty);
     }
 }
@@ -81,27 +86,28 @@ impl Label {
         put(&self.sequence.to_le_bytes());
         put(&self.region.to_le_bytes());
         put(&self.state.epoch.to_le_bytes());
-        put(&self.state.whole.to_le_bytes());
+        put(&self.state.cleared.to_le_bytes());
         put(&self.state.in_sync.to_le_bytes());
+        put(&self.state.opening.to_le_bytes());
         self.state.dirty.write(&mut into[BITS..SUM]);
         let sum = crc32c(&into[..SUM]);
         into[SUM..].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// What a label counts as its own age, right or not: its epoch, its sequence.
-    pub(super) fn claimed(from: &[u8; BYTES]) -> (u64, u64) {
-        let number = |at| u64::from_le_bytes(take(from, at));
-        (number(48), number(32))
+    /// What a label counts as its own age, right or not: its sequence.
+    pub(super) fn claimed(from: &[u8; BYTES]) -> u64 {
+        u64::from_le_bytes(take(from, 32))
     }
 
     /// From bytes, if they are a label of so many regions; any others are none, and none counts as far as [`COUNTS`].
     pub(super) fn decode(from: &[u8; BYTES], regions: usize) -> Option<Label> {
         let whole = crc32c(&from[..SUM]) == u32::from_le_bytes(take(from, SUM));
-        if !whole || from[..8] != MAGIC || u32::from_le_bytes(take(from, 8)) != VERSION {
+        let version = u32::from_le_bytes(take(from, 8));
+        if !whole || from[..8] != MAGIC || ![VERSION, VERSION_1].contains(&version) {
             return None;
         }
         let number = |at| u64::from_le_bytes(take(from, at));
-        if [32, 48, 56]
+        if [32, 48, 56, 68]
             .map(number)
             .iter()
             .any(|&count| count >= COUNTS)
@@ -118,8 +124,13 @@ impl Label {
             region: number(40),
             state: State {
                 epoch: number(48),
-                whole: number(56),
+                // Nothing is known of what the version before took away.
+                cleared: match version {
+                    VERSION => number(56),
+                    _ => number(32),
+                },
                 in_sync: u32::from_le_bytes(take(from, 64)),
+                opening: number(68),
                 dirty,
             },
         })
@@ -144,7 +155,8 @@ mod tests {
             state: State {
                 in_sync: 0b101,
                 epoch: 9,
-                whole: 8,
+                cleared: 8,
+                opening: 3,
                 dirty,
             },
         };

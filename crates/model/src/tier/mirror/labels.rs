@@ -62,7 +62,8 @@ impl Labels {
         let state = State {
             in_sync: all(legs),
             epoch: 1,
-            whole: 1,
+            cleared: 0,
+            opening: 0,
             dirty: Bits::new(regions),
         };
         Labels {
@@ -79,6 +80,11 @@ impl Labels {
             changed: false,
             legs: legs as u16,
         }
+    }
+
+    /// The number of the last label.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// As the last label says that has been written.
@@ -136,15 +142,13 @@ impl Labels {
     pub(super) fn join(&mut self, leg: u16) {
         self.known.in_sync |= 1 << leg;
         self.known.epoch += 1;
-        if self.known.in_sync == all(usize::from(self.legs)) {
-            self.known.whole = self.known.epoch;
-        }
         self.changed = true;
     }
 
-    /// No region differs any more.
+    /// No region differs any more, as the next label says.
     pub(super) fn clean(&mut self) {
         self.known.dirty.clear();
+        self.known.cleared = self.sequence + 1;
         self.changed = true;
     }
 

@@ -1,17 +1,23 @@
 //! A mirror is found again on its legs after a crash, and made whole.
 //!
-//! The label with the highest epoch and sequence says which legs have everything. Of those that are there the first is
-//! copied over the others where regions are marked. Legs that are there and have missed something get what is marked since
-//! all were in sync, or everything if they were out before that. Then the labels are written anew: on the legs that were in
-//! sync first, on those that have been copied to afterwards.
+//! The newest label, by the opening of the pool and then by its sequence, says which legs have everything. A leg counts as one of
+//! them if it took part in the last opening, its own label is of that opening, and that label is the newest or the one before
+//! it, which is all that a crash can leave: labels go out one at a time, each to all legs in sync. Any other leg is an old copy
+//! or was away, and stale, whatever the labels say of it.
+//!
+//! Of the legs in sync the first that has the newest label is copied over the others where regions are marked, on any of their
+//! labels. Stale legs get what is marked if their label is not older than the one before marks last went, because all that was
+//! written since is marked; otherwise everything. Then labels are written anew, in each opening: on the legs that were in sync
+//! first, on those that have been copied to afterwards.
 
 use alloc::vec::Vec;
 
-use super::label::{self, Label};
+use super::label::{self, Label, State};
 use super::labels::all;
 use super::{Child, Mirror};
 use crate::data::{Unreadable, Unwritable};
 use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 
 /// What is compared and copied at a time: a read error costs no more than this.
@@ -91,10 +97,15 @@ fn labels_of(
     Ok(labels)
 }
 
-/// Two legs each of which has gone on without the other.
-fn apart(labels: &[Option<Label>]) -> Option<(Child, Child)> {
+/// Two legs each of which has gone on without the other. Of a leg that was away in the last opening the labels of slices tell
+/// whether it did.
+fn apart(labels: &[Option<Label>], below: &dyn Below) -> Option<(Child, Child)> {
+    if planted::has(Bug::AcceptsSplitBrain) {
+        return None;
+    }
+    let current = |leg: usize| matches!(below.standing(leg as Child), Standing::Current);
     let out = |of: usize, leg: usize| {
-        let label = labels[of].as_ref();
+        let label = labels[of].as_ref().filter(|_| current(of));
         label.is_some_and(|it| it.state.in_sync & (1 << leg) == 0)
     };
     let legs = 0..labels.len();
@@ -105,89 +116,156 @@ fn apart(labels: &[Option<Label>]) -> Option<(Child, Child)> {
     found.map(|(one, two)| (one as Child, two as Child))
 }
 
+/// A set of legs.
+fn set_of(legs: impl Iterator<Item = Child>, which: impl Fn(Child) -> bool) -> u32 {
+    legs.filter(|&leg| which(leg))
+        .fold(0, |legs, leg| legs | 1 << leg)
+}
+
+/// The labels of a mirror, and what follows from them.
+struct Legs {
+    labels: Vec<Option<Label>>,
+    newest: Label,
+    present: u32,
+    /// Those that have everything.
+    in_sync: u32,
+    /// Of these, those that have the newest label.
+    newest_label: u32,
+}
+
+impl Legs {
+    fn find(mirror: &Mirror, pool: u128, below: &mut dyn Below) -> Result<Legs, Damage> {
+        let labels = labels_of(mirror, pool, below)?;
+        let newest = labels.iter().flatten();
+        let newest = newest.max_by_key(|label| (label.state.opening, label.sequence));
+        let Some(newest) = newest.cloned() else {
+            return Err(Damage::Unlabelled);
+        };
+        if let Some((one, two)) = apart(&labels, below) {
+            return Err(Damage::Apart(one, two));
+        }
+        let last = below.opening().unwrap_or(0);
+        let label = |leg: Child| labels[usize::from(leg)].as_ref();
+        // A leg that is there without a label that can be read has lost at least that.
+        let has_label = |leg: Child| below.present(leg) && label(leg).is_some();
+        let current = |leg: Child| {
+            let own = label(leg)
+                .is_some_and(|it| it.state.opening >= last && it.sequence + 1 >= newest.sequence);
+            let away = matches!(below.standing(leg), Standing::Old(_));
+            (own && !away) || planted::has(Bug::AcceptsOldCopies)
+        };
+        let mut in_sync =
+            newest.state.in_sync & set_of(mirror.legs(), |leg| has_label(leg) && current(leg));
+        if planted::has(Bug::AcceptsStaleLegs) {
+            in_sync = set_of(mirror.legs(), has_label);
+        }
+        if in_sync == 0 {
+            return Err(nobody(mirror, &newest, below));
+        }
+        let is_newest = |leg: Child| {
+            let own = label(leg).is_some_and(|it| it.sequence == newest.sequence);
+            in_sync & (1 << leg) != 0 && own
+        };
+        let newest_label = set_of(mirror.legs(), is_newest);
+        Ok(Legs {
+            present: set_of(mirror.legs(), |leg| below.present(leg)),
+            newest_label,
+            in_sync,
+            newest,
+            labels,
+        })
+    }
+
+    /// What was marked when a leg had its last label, if all that it lacks is marked there or on the newest label.
+    fn known(&self, leg: Child) -> Option<&State> {
+        let own = self.labels[usize::from(leg)].as_ref()?;
+        (own.sequence + 1 >= self.newest.state.cleared).then_some(&own.state)
+    }
+}
+
+/// No leg has everything: which is missing, or too old.
+fn nobody(mirror: &Mirror, newest: &Label, below: &dyn Below) -> Damage {
+    let of_newest = |leg: &Child| newest.state.in_sync & (1 << leg) != 0;
+    let there = mirror
+        .legs()
+        .filter(of_newest)
+        .find(|&leg| below.present(leg));
+    match there {
+        Some(leg) => Damage::Outdated(leg),
+        None => Damage::Missing(newest.state.in_sync.trailing_zeros() as Child),
+    }
+}
+
 pub(super) fn recover(
     mut mirror: Mirror,
     pool: u128,
     below: &mut dyn Below,
 ) -> Result<Mirror, Damage> {
-    let labels = labels_of(&mirror, pool, below)?;
-    let newest = labels.iter().flatten();
-    let newest = newest.max_by_key(|label| (label.state.epoch, label.sequence));
-    let Some(newest) = newest.cloned() else {
-        return Err(Damage::Unlabelled);
-    };
-    if let Some((one, two)) = apart(&labels) {
-        return Err(Damage::Apart(one, two));
-    }
-    // A leg that is there without a label that can be read has lost at least that.
-    let there = |leg: Child| below.present(leg) && labels[usize::from(leg)].is_some();
-    let of = |which: &dyn Fn(Child) -> bool| {
-        let legs = mirror.legs().filter(|&leg| which(leg));
-        legs.fold(0_u32, |legs, leg| legs | 1 << leg)
-    };
-    let (present, labelled) = (of(&|leg| below.present(leg)), of(&there));
-    let mut in_sync = newest.state.in_sync & labelled;
-    if planted::has(Bug::AcceptsStaleLegs) {
-        in_sync = labelled;
-    }
-    if in_sync == 0 {
-        let first = newest.state.in_sync.trailing_zeros();
-        return Err(Damage::Missing(first as Child));
-    }
+    let legs = Legs::find(&mirror, pool, below)?;
+    let newest = &legs.newest;
     for leg in mirror.legs() {
-        if newest.state.in_sync & !present & (1 << leg) != 0 {
+        if newest.state.in_sync & !legs.present & (1 << leg) != 0 {
             below.found(Found::Absent(leg));
         }
     }
-    let marked = newest.state.dirty.count();
+    mirror.labels.resume(pool, newest.sequence, &newest.state);
+    for leg in mirror.legs().filter(|leg| legs.in_sync & (1 << leg) != 0) {
+        if let Some(own) = &legs.labels[usize::from(leg)] {
+            mirror.labels.known.dirty.add(&own.state.dirty);
+        }
+    }
+    let marked = mirror.labels.known.dirty.count();
     if marked > 0 {
         below.found(Found::Unclean(marked));
     }
-    mirror.labels.resume(pool, newest.sequence, &newest.state);
-    mirror.labels.known.in_sync = in_sync;
+    mirror.labels.known.in_sync = legs.in_sync;
     if !planted::has(Bug::LeavesLegsUnlike) {
-        make_alike(&mirror, in_sync, below)?;
+        make_alike(&mirror, &legs, below)?;
     }
-    let mut now_in_sync = in_sync;
+    let mut now_in_sync = legs.in_sync;
     for leg in mirror
         .legs()
-        .filter(|leg| present & !in_sync & (1 << leg) != 0)
+        .filter(|leg| legs.present & !legs.in_sync & (1 << leg) != 0)
     {
-        let own = labels[usize::from(leg)].as_ref();
-        let known = own.is_some_and(|label| label.state.epoch >= newest.state.whole);
-        let copied = bring_up(&mirror, leg, in_sync, known, below)?;
+        let known = legs.known(leg);
+        if let Some(own) = known {
+            mirror.labels.known.dirty.add(&own.dirty);
+        }
+        let copied = bring_up(&mirror, leg, legs.in_sync, known.is_some(), below)?;
         below.found(Found::Stale(leg, copied));
         if copied.is_some() {
             now_in_sync |= 1 << leg;
         }
     }
-    let orderly = now_in_sync == in_sync && in_sync == newest.state.in_sync && marked == 0;
-    let alike = labels
-        .iter()
-        .flatten()
-        .all(|label| label.state == newest.state);
-    if orderly && alike {
-        return Ok(mirror);
-    }
-    conclude(&mut mirror, in_sync, now_in_sync, below)?;
+    conclude(&mut mirror, newest, now_in_sync, below)?;
     Ok(mirror)
 }
 
 /// New labels: on the legs that were in sync first, so that none that was copied to says of itself what they do not.
 fn conclude(
     mirror: &mut Mirror,
-    in_sync: u32,
+    newest: &Label,
     now_in_sync: u32,
     below: &mut dyn Below,
 ) -> Result<(), Damage> {
+    let in_sync = mirror.labels.known.in_sync;
     let mut state = mirror.labels.known.clone();
+    let sequence = newest.sequence + 1;
     state.in_sync = now_in_sync;
-    state.epoch += 1;
+    if now_in_sync != newest.state.in_sync {
+        state.epoch += 1;
+    }
+    state.opening = match below.opening() {
+        // Of what was cut before the opening had begun there may be labels already.
+        Some(last) => newest.state.opening.max(last + 1),
+        None => newest.state.opening + 1,
+    };
     if now_in_sync == all(mirror.copies.places()) {
-        state.whole = state.epoch;
+        if !state.dirty.is_empty() {
+            state.cleared = sequence;
+        }
         state.dirty.clear();
     }
-    let sequence = mirror.labels.label(0, &state).sequence + 1;
     let pool = mirror.labels.pool;
     mirror.labels.resume(pool, sequence, &state);
     for legs in [in_sync, now_in_sync & !in_sync] {
@@ -236,11 +314,14 @@ fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool,
     Ok(true)
 }
 
-/// Where regions are marked, the first leg in sync is copied over the others. What none can read stays so.
-fn make_alike(mirror: &Mirror, in_sync: u32, below: &mut dyn Below) -> Result<(), Damage> {
+/// Where regions are marked, the first leg in sync that has the newest label is copied over the others. What it cannot read
+/// comes from one of them; what none can read stays so.
+fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn Below) -> Result<(), Damage> {
     let mut piece = [0; PIECE as usize];
+    let in_sync = legs.in_sync;
     for at in marked(mirror) {
-        if read_first(mirror, in_sync, at, &mut piece, below).is_ok() {
+        let read = read_first(mirror, legs.newest_label, at, &mut piece, below);
+        if read.is_ok() || read_first(mirror, in_sync, at, &mut piece, below).is_ok() {
             for leg in mirror.legs().filter(|leg| in_sync & (1 << leg) != 0) {
                 set(leg, at, &piece, below)?;
             }

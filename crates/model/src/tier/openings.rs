@@ -1,0 +1,454 @@
+//! Openings of a pool: each slice has a label that says in which it took part, so that an old copy is found.
+//!
+//! Each opening has a number, one more than that of the one before, and a mark that no other opening has. The label of a slice
+//! has the number of the last opening that it took part in and the marks of the last [`MARKS`] openings. A slice whose number
+//! is behind the newest is an old copy, or was away: it lacks what was written since. Where the marks of one number differ,
+//! the slices went on without each other.
+//!
+//! An opening is written in two rounds before anything else may be written: first each slice that is there notes the mark of
+//! the opening that is about to begin, then that it has begun. So a crash between leaves all slices in the old opening, or
+//! tells for each that it took part in the new one. Labels stand at the first and at the last block of the room that a pool
+//! keeps for them at the end of each slice ([`PoolConfig::label_bytes`](super::PoolConfig)), and are written in turn.
+//!
+//! Left out: copies taken and put back within one opening; what a tier's own labels say of these.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::config::{PoolConfig, Target};
+use super::offline::{Damage, Found, Images};
+use super::record::{BLOCK, Cursor, Pen, seal, sealed};
+use crate::media::medium::Medium;
+
+/// Room that labels need at the end of a slice.
+pub const LEAST: u64 = 2 * BLOCK as u64;
+
+/// Marks that a label has.
+pub const MARKS: usize = 128;
+
+const MAGIC: [u8; 8] = *b"DL-SLICE";
+const VERSION: u32 = 1;
+
+/// An opening of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Opening {
+    /// One more than that of the opening before. 0: the pool was made, and has not been opened.
+    pub number: u64,
+    /// No other opening has it.
+    pub mark: u64,
+}
+
+/// What a slice's label says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It took part in the last opening, or nothing says that it did not.
+    Current,
+    /// It took part in none of the last openings, so many: an old copy, or it was away.
+    Old(u64),
+    /// It has no label, and should have one.
+    Bare,
+}
+
+/// A label.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Label {
+    pool: u128,
+    member: u16,
+    base: u64,
+    /// Grows with each label of a slice.
+    sequence: u64,
+    /// The number of the last opening.
+    number: u64,
+    /// The mark of an opening that was about to begin; 0 if there is none.
+    next: u64,
+    /// Of the last opening, of the one before and so on.
+    marks: Vec<u64>,
+}
+
+impl Label {
+    fn encode(&self) -> [u8; BLOCK] {
+        let mut block = [0; BLOCK];
+        let mut pen = Pen {
+            bytes: &mut block,
+            at: 0,
+        };
+        pen.put(&MAGIC);
+        pen.put(&VERSION.to_le_bytes());
+        pen.put(&u32::from(self.member).to_le_bytes());
+        pen.put(&self.pool.to_le_bytes());
+        pen.put(&self.base.to_le_bytes());
+        pen.put(&self.sequence.to_le_bytes());
+        pen.put(&self.number.to_le_bytes());
+        pen.put(&self.next.to_le_bytes());
+        pen.put(&(self.marks.len() as u32).to_le_bytes());
+        for mark in &self.marks {
+            pen.put(&mark.to_le_bytes());
+        }
+        seal(&mut block, BLOCK - 4);
+        block
+    }
+
+    fn decode(block: &[u8; BLOCK]) -> Option<Label> {
+        let mut cursor = Cursor { bytes: block };
+        if cursor.take() != MAGIC || cursor.word() != VERSION {
+            return None;
+        }
+        sealed(block, BLOCK - 4)?;
+        let mut label = Label {
+            member: cursor.word() as u16,
+            pool: u128::from_le_bytes(cursor.take()),
+            base: cursor.long(),
+            sequence: cursor.long(),
+            number: cursor.long(),
+            next: cursor.long(),
+            marks: Vec::new(),
+        };
+        let count = cursor.word() as usize;
+        if count > MARKS || (count as u64) < label.number.min(MARKS as u64) {
+            return None;
+        }
+        label.marks = (0..count).map(|_| cursor.long()).collect();
+        Some(label)
+    }
+
+    /// The mark of the opening of this number; none if it is not in the label.
+    fn mark(&self, number: u64) -> Option<u64> {
+        let back = self.number.checked_sub(number)?;
+        self.marks.get(back as usize).copied()
+    }
+}
+
+/// A slice of a member, and where its label is.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    tier: u16,
+    child: u16,
+    member: u16,
+    base: u64,
+    places: [u64; 2],
+}
+
+/// All slices of a pool; none if there is no room for labels.
+fn slices<M: Medium>(config: &PoolConfig<M>) -> Vec<Slice> {
+    if config.label_bytes < LEAST {
+        return Vec::new();
+    }
+    let mut slices = Vec::new();
+    for (tier, it) in config.tiers.iter().enumerate() {
+        for (child, target) in it.children.iter().enumerate() {
+            if let Target::Slice {
+                member,
+                base,
+                bytes,
+            } = *target
+            {
+                let end = base + bytes;
+                slices.push(Slice {
+                    tier: tier as u16,
+                    child: child as u16,
+                    member,
+                    base,
+                    places: [end - config.label_bytes, end - BLOCK as u64],
+                });
+            }
+        }
+    }
+    slices
+}
+
+/// What was found where a label should be.
+enum Read {
+    Absent,
+    /// Nothing can be said: it cannot be read.
+    Unreadable,
+    Bare,
+    /// The label, and in which of the two places the next goes.
+    Label(Label, usize),
+}
+
+fn read(slice: &Slice, images: &mut impl Images) -> Read {
+    if !images.present(slice.member) {
+        return Read::Absent;
+    }
+    let mut unreadable = false;
+    let mut newest: Option<(Label, usize)> = None;
+    for (place, &at) in slice.places.iter().enumerate() {
+        let mut block = [0; BLOCK];
+        match images.read(slice.member, at, &mut block) {
+            Ok(()) => {
+                let label = Label::decode(&block);
+                let newer = |it: &Label| {
+                    newest
+                        .as_ref()
+                        .is_none_or(|(old, _)| it.sequence > old.sequence)
+                };
+                if let Some(label) = label.filter(newer) {
+                    newest = Some((label, 1 - place));
+                }
+            }
+            Err(_) => unreadable = true,
+        }
+    }
+    match newest {
+        Some((label, place)) => Read::Label(label, place),
+        None if unreadable => Read::Unreadable,
+        None => Read::Bare,
+    }
+}
+
+/// What the labels of all slices say together.
+pub(super) struct Openings {
+    slices: Vec<Slice>,
+    read: Vec<Read>,
+    /// The newest label.
+    newest: Label,
+    standings: Vec<Standing>,
+}
+
+/// Why a pool cannot be opened: of the tier with this number, this.
+type Refused = (u16, Damage);
+
+impl Openings {
+    /// Reads all labels. `remembered`: the last opening, as it was noted beside the members.
+    ///
+    /// # Errors
+    /// If a slice belongs elsewhere, or slices went on without each other, or all of them are older than what is remembered.
+    pub(super) fn read<M: Medium>(
+        config: &PoolConfig<M>,
+        pool: u128,
+        remembered: Option<Opening>,
+        images: &mut impl Images,
+    ) -> Result<Openings, Refused> {
+        let slices = slices(config);
+        let read: Vec<Read> = slices
+            .iter()
+            .map(|slice| self::read(slice, images))
+            .collect();
+        let mut newest = Label {
+            pool,
+            ..Label::default()
+        };
+        let mut newest_member = None;
+        for (slice, read) in slices.iter().zip(&read) {
+            let Read::Label(label, _) = read else {
+                continue;
+            };
+            if label.pool != pool {
+                return Err((slice.tier, Damage::Foreign(slice.child)));
+            }
+            if (label.member, label.base) != (slice.member, slice.base) {
+                return Err((slice.tier, Damage::Misplaced(slice.child)));
+            }
+            if newest_member.is_none() || label.number > newest.number {
+                newest = label.clone();
+                newest_member = Some(slice.member);
+            }
+        }
+        let mut openings = Openings {
+            standings: Vec::with_capacity(slices.len()),
+            slices,
+            read,
+            newest,
+        };
+        openings.judge(newest_member)?;
+        if !openings.slices.is_empty() {
+            openings.compare(remembered)?;
+        }
+        Ok(openings)
+    }
+
+    /// Compares each label with the newest.
+    fn judge(&mut self, newest_member: Option<u16>) -> Result<(), Refused> {
+        let newest = &self.newest;
+        for (slice, read) in self.slices.iter().zip(&self.read) {
+            let standing = match read {
+                Read::Absent | Read::Unreadable => Standing::Current,
+                // The first opening may have been cut before all had their first label.
+                Read::Bare if newest.number == 0 => Standing::Current,
+                Read::Bare => Standing::Bare,
+                Read::Label(label, _) => {
+                    let begun =
+                        label.next != 0 && newest.mark(label.number + 1) == Some(label.next);
+                    let number = label.number + u64::from(begun);
+                    let same = |number| {
+                        newest
+                            .mark(number)
+                            .is_none_or(|mark| label.mark(number) == Some(mark))
+                    };
+                    if label.number > 0 && !same(label.number) {
+                        let other = newest_member.unwrap_or(slice.member);
+                        return Err((slice.tier, Damage::Diverged(slice.member, other)));
+                    }
+                    match newest.number - number {
+                        0 => Standing::Current,
+                        missed => Standing::Old(missed),
+                    }
+                }
+            };
+            self.standings.push(standing);
+        }
+        Ok(())
+    }
+
+    /// Compares the newest label with what was noted beside the members.
+    fn compare(&self, remembered: Option<Opening>) -> Result<(), Refused> {
+        let Some(remembered) = remembered.filter(|it| it.number > 0) else {
+            return Ok(());
+        };
+        let newest = &self.newest;
+        if newest.number < remembered.number {
+            return Err((0, Damage::AllOutdated(remembered.number - newest.number)));
+        }
+        match newest.mark(remembered.number) {
+            Some(mark) if mark != remembered.mark => Err((0, Damage::OtherLife)),
+            _ => Ok(()),
+        }
+    }
+
+    /// How a child of a tier stands.
+    pub(super) fn standing(&self, tier: u16, child: u16) -> Standing {
+        let is_it = |it: &&Slice| (it.tier, it.child) == (tier, child);
+        let index = self.slices.iter().position(|it| is_it(&it));
+        index.map_or(Standing::Current, |index| self.standings[index])
+    }
+
+    /// The number of the last opening; none if the pool keeps no labels.
+    pub(super) fn last(&self) -> Option<u64> {
+        (!self.slices.is_empty()).then_some(self.newest.number)
+    }
+
+    /// The number of the last opening that each of so many members took part in, where its labels tell.
+    pub(super) fn of_members(&self, members: usize) -> Vec<Option<u64>> {
+        let mut numbers = vec![None; members];
+        for (slice, read) in self.slices.iter().zip(&self.read) {
+            if let Read::Label(label, _) = read {
+                let number = &mut numbers[usize::from(slice.member)];
+                *number = (*number).max(Some(label.number));
+            }
+        }
+        numbers
+    }
+
+    /// Slices that were away, each with its tier.
+    pub(super) fn behind(&self) -> Vec<(u16, Found)> {
+        let each = self.slices.iter().zip(&self.standings);
+        let behind = each.filter_map(|(slice, standing)| match standing {
+            Standing::Old(missed) => Some((slice.tier, Found::Behind(slice.child, *missed))),
+            Standing::Bare => Some((slice.tier, Found::Behind(slice.child, 0))),
+            Standing::Current => None,
+        });
+        behind.collect()
+    }
+
+    /// A slice counts as one without a label from now on, until the next opening has begun.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub(super) fn strip(
+        &mut self,
+        tier: u16,
+        child: u16,
+        images: &mut impl Images,
+    ) -> Result<(), Damage> {
+        let is_it = |it: &Slice| (it.tier, it.child) == (tier, child);
+        let Some(index) = self.slices.iter().position(is_it) else {
+            return Ok(());
+        };
+        let slice = self.slices[index];
+        for at in slice.places {
+            let cleared = images.write(slice.member, at, &[0; BLOCK]);
+            cleared.map_err(|_| Damage::Unwritable(child))?;
+        }
+        images
+            .sync(slice.member)
+            .map_err(|_| Damage::Unwritable(child))?;
+        self.read[index] = Read::Bare;
+        self.standings[index] = Standing::Bare;
+        Ok(())
+    }
+
+    /// The next opening begins: all slices that are there take part in it.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub(super) fn begin(
+        mut self,
+        mark: u64,
+        images: &mut impl Images,
+    ) -> Result<Option<Opening>, Refused> {
+        if self.slices.is_empty() {
+            return Ok(None);
+        }
+        let mark = mark.max(1);
+        let before = Label {
+            next: mark,
+            ..self.newest.clone()
+        };
+        let mut begun = Label {
+            next: 0,
+            number: before.number + 1,
+            ..before.clone()
+        };
+        begun.marks.insert(0, mark);
+        begun.marks.truncate(MARKS);
+        for (round, label) in [&before, &begun].into_iter().enumerate() {
+            let each = self.slices.iter().zip(&mut self.read);
+            for ((slice, read), standing) in each.zip(&self.standings) {
+                // What is behind must not seem to have taken part in the last one, should this one not begin.
+                if round == 0 && *standing != Standing::Current {
+                    continue;
+                }
+                let (sequence, place) = match read {
+                    Read::Absent => continue,
+                    Read::Unreadable | Read::Bare => (0, 0),
+                    Read::Label(own, place) => (own.sequence, *place),
+                };
+                let own = Label {
+                    member: slice.member,
+                    base: slice.base,
+                    sequence: sequence + 1,
+                    ..label.clone()
+                };
+                let unwritable = |_| (slice.tier, Damage::Unwritable(slice.child));
+                let at = slice.places[place];
+                images
+                    .write(slice.member, at, &own.encode())
+                    .map_err(unwritable)?;
+                images.sync(slice.member).map_err(unwritable)?;
+                *read = Read::Label(own, 1 - place);
+            }
+        }
+        Ok(Some(Opening {
+            number: begun.number,
+            mark,
+        }))
+    }
+}
+
+/// The labels of a new pool.
+///
+/// # Errors
+/// If they cannot be written.
+pub(super) fn format<M: Medium>(
+    config: &PoolConfig<M>,
+    pool: u128,
+    images: &mut impl Images,
+) -> Result<(), Refused> {
+    for slice in slices(config) {
+        let unwritable = |_| (slice.tier, Damage::Unwritable(slice.child));
+        for (sequence, at) in (0..).zip(slice.places) {
+            let label = Label {
+                pool,
+                member: slice.member,
+                base: slice.base,
+                sequence,
+                ..Label::default()
+            };
+            images
+                .write(slice.member, at, &label.encode())
+                .map_err(unwritable)?;
+        }
+        images.sync(slice.member).map_err(unwritable)?;
+    }
+    Ok(())
+}

@@ -78,6 +78,14 @@ const NOT_SEEN: [Bug; 3] = [
     Bug::ReplaysPastGaps,
 ];
 
+/// Bugs for which no pool and fault here shows them yet. Old copies and copies of a pool that both went on are tried on served
+/// pools (`crates/cli/tests/serve/old_copies.rs`).
+const ELSEWHERE: [Bug; 3] = [
+    Bug::AcceptsOldCopies,
+    Bug::AcceptsSplitBrain,
+    Bug::RepairsOverWrites,
+];
+
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {
     let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
     let DriveConfig::Pool(config) = &sheet.config else {
@@ -167,7 +175,7 @@ fn nothing_planted_is_not_found() {
 
 fn are_found(bugs: impl Iterator<Item = Bug>) {
     let mut missed = Vec::new();
-    for bug in bugs.filter(|bug| !NOT_SEEN.contains(bug)) {
+    for bug in bugs.filter(|bug| !NOT_SEEN.contains(bug) && !ELSEWHERE.contains(bug)) {
         plant(Some(bug));
         if bug == Bug::ReusesUnderReads {
             if !is_found_by_jumbled_drives() {

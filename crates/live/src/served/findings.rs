@@ -20,11 +20,22 @@ fn regions(count: u32) -> String {
     }
 }
 
-/// That a member was away in so many openings.
+fn times(count: u64) -> String {
+    match count {
+        1 => String::from("once"),
+        _ => format!("{count} times"),
+    }
+}
+
+/// That a member is a copy from so many openings ago.
 fn old(missed: u64) -> String {
-    match missed {
-        1 => String::from("an old copy, or was away: the pool was opened once without it"),
-        _ => format!("an old copy, or was away: the pool was opened {missed} times without it"),
+    format!("an old copy: the pool was opened {} since", times(missed))
+}
+
+fn behind_gap(dropped: u64) -> String {
+    match dropped {
+        0 => String::new(),
+        _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
     }
 }
 
@@ -48,6 +59,11 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 let leg = child(config, tier, leg);
                 format!("{leg} is {}: {name} does not take its data", old(missed))
             }
+            Found::Away(leg, missed) => {
+                let leg = child(config, tier, leg);
+                let times = times(missed);
+                format!("{leg} was away: {name} was opened {times} without it")
+            }
             Found::Absent(leg) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is not there: {name} goes on without it")
@@ -70,10 +86,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             Found::Replayed {
                 records, dropped, ..
             } => {
-                let dropped = match dropped {
-                    0 => String::new(),
-                    _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
-                };
+                let dropped = behind_gap(dropped);
                 format!("{name}: {records} records of its ring are found again{dropped}")
             }
             Found::Logged {
@@ -82,10 +95,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 writes,
                 dropped,
             } => {
-                let dropped = match dropped {
-                    0 => String::new(),
-                    _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
-                };
+                let dropped = behind_gap(dropped);
                 format!(
                     "{name}: {blocks} blocks of its log are found again behind group {group}, {writes} writes of them are done again{dropped}"
                 )

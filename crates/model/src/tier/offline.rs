@@ -143,8 +143,10 @@ impl fmt::Display for Damage {
 pub enum Found {
     /// A leg that counts as in sync is not there: the others go on without it.
     Absent(Child),
-    /// A child was away in the last openings of the pool, so many, or is an old copy. 0: it does not say in which it took part.
+    /// A child is an old copy, from so many openings of the pool ago. 0: it does not say from which.
     Behind(Child, u64),
+    /// A child was away in the last openings of the pool, so many.
+    Away(Child, u64),
     /// A leg had missed writes; so many regions were copied to it. None where some of it cannot be read any more: then it
     /// stays out.
     Stale(Child, Option<u32>),
@@ -472,7 +474,7 @@ fn outdated(kind: &Kind, children: Child, below: &impl Below) -> Option<Damage> 
     needed
         .filter_map(|child| match below.standing(child) {
             Standing::Current => None,
-            Standing::Old(_) => Some(Damage::Outdated(child)),
+            Standing::Old(_) | Standing::Away(_) => Some(Damage::Outdated(child)),
             Standing::Bare => Some(Damage::Bare(child)),
         })
         .next()

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 use super::config::{PoolConfig, Target};
 use super::offline::{Damage, Found, Images};
+use super::planted::{self, Bug};
 use super::record::{BLOCK, Cursor, Pen, seal, sealed};
 use crate::media::medium::Medium;
 
@@ -43,8 +44,10 @@ pub struct Opening {
 pub enum Standing {
     /// It took part in the last opening, or nothing says that it did not.
     Current,
-    /// It took part in none of the last openings, so many: an old copy, or it was away.
+    /// It took part in the last opening, and this is a copy from before: from so many openings ago.
     Old(u64),
+    /// It was away in the last opening, and in the ones before, so many.
+    Away(u64),
     /// It has no label, and should have one.
     Bare,
 }
@@ -63,7 +66,12 @@ struct Label {
     next: u64,
     /// Of the last opening, of the one before and so on.
     marks: Vec<u64>,
+    /// The slices that took part in the last opening, by their order in the pool, a bit each.
+    there: Vec<u64>,
 }
+
+/// Words of [`Label::there`], at most: slices beyond count as having taken part.
+const WORDS: usize = 256;
 
 impl Label {
     fn encode(&self) -> [u8; BLOCK] {
@@ -81,8 +89,9 @@ impl Label {
         pen.put(&self.number.to_le_bytes());
         pen.put(&self.next.to_le_bytes());
         pen.put(&(self.marks.len() as u32).to_le_bytes());
-        for mark in &self.marks {
-            pen.put(&mark.to_le_bytes());
+        pen.put(&(self.there.len() as u32).to_le_bytes());
+        for number in self.marks.iter().chain(&self.there) {
+            pen.put(&number.to_le_bytes());
         }
         seal(&mut block, BLOCK - 4);
         block
@@ -102,13 +111,21 @@ impl Label {
             number: cursor.long(),
             next: cursor.long(),
             marks: Vec::new(),
+            there: Vec::new(),
         };
-        let count = cursor.word() as usize;
-        if count > MARKS || (count as u64) < label.number.min(MARKS as u64) {
+        let (count, words) = (cursor.word() as usize, cursor.word() as usize);
+        if count > MARKS || words > WORDS || (count as u64) < label.number.min(MARKS as u64) {
             return None;
         }
         label.marks = (0..count).map(|_| cursor.long()).collect();
+        label.there = (0..words).map(|_| cursor.long()).collect();
         Some(label)
+    }
+
+    /// Whether a slice took part in the last opening.
+    fn was_there(&self, slice: usize) -> bool {
+        let word = self.there.get(slice / 64);
+        word.is_none_or(|word| word >> (slice % 64) & 1 == 1)
     }
 
     /// The mark of the opening of this number; none if it is not in the label.
@@ -260,7 +277,7 @@ impl Openings {
     /// Compares each label with the newest.
     fn judge(&mut self, newest_member: Option<u16>) -> Result<(), Refused> {
         let newest = &self.newest;
-        for (slice, read) in self.slices.iter().zip(&self.read) {
+        for (index, (slice, read)) in self.slices.iter().zip(&self.read).enumerate() {
             let standing = match read {
                 Read::Absent | Read::Unreadable => Standing::Current,
                 // The first opening may have been cut before all had their first label.
@@ -275,13 +292,15 @@ impl Openings {
                             .mark(number)
                             .is_none_or(|mark| label.mark(number) == Some(mark))
                     };
-                    if label.number > 0 && !same(label.number) {
+                    let mixed = planted::has(Bug::AcceptsSplitBrain);
+                    if label.number > 0 && !same(label.number) && !mixed {
                         let other = newest_member.unwrap_or(slice.member);
                         return Err((slice.tier, Damage::Diverged(slice.member, other)));
                     }
                     match newest.number - number {
                         0 => Standing::Current,
-                        missed => Standing::Old(missed),
+                        missed if newest.was_there(index) => Standing::Old(missed),
+                        missed => Standing::Away(missed),
                     }
                 }
             };
@@ -334,37 +353,11 @@ impl Openings {
         let each = self.slices.iter().zip(&self.standings);
         let behind = each.filter_map(|(slice, standing)| match standing {
             Standing::Old(missed) => Some((slice.tier, Found::Behind(slice.child, *missed))),
+            Standing::Away(missed) => Some((slice.tier, Found::Away(slice.child, *missed))),
             Standing::Bare => Some((slice.tier, Found::Behind(slice.child, 0))),
             Standing::Current => None,
         });
         behind.collect()
-    }
-
-    /// A slice counts as one without a label from now on, until the next opening has begun.
-    ///
-    /// # Errors
-    /// If that cannot be written.
-    pub(super) fn strip(
-        &mut self,
-        tier: u16,
-        child: u16,
-        images: &mut impl Images,
-    ) -> Result<(), Damage> {
-        let is_it = |it: &Slice| (it.tier, it.child) == (tier, child);
-        let Some(index) = self.slices.iter().position(is_it) else {
-            return Ok(());
-        };
-        let slice = self.slices[index];
-        for at in slice.places {
-            let cleared = images.write(slice.member, at, &[0; BLOCK]);
-            cleared.map_err(|_| Damage::Unwritable(child))?;
-        }
-        images
-            .sync(slice.member)
-            .map_err(|_| Damage::Unwritable(child))?;
-        self.read[index] = Read::Bare;
-        self.standings[index] = Standing::Bare;
-        Ok(())
     }
 
     /// The next opening begins: all slices that are there take part in it.
@@ -389,6 +382,15 @@ impl Openings {
             number: before.number + 1,
             ..before.clone()
         };
+        begun.there = vec![0; self.slices.len().div_ceil(64).min(WORDS)];
+        for (index, read) in self.read.iter().enumerate() {
+            if let (false, Some(word)) = (
+                matches!(read, Read::Absent),
+                begun.there.get_mut(index / 64),
+            ) {
+                *word |= 1 << (index % 64);
+            }
+        }
         begun.marks.insert(0, mark);
         begun.marks.truncate(MARKS);
         for (round, label) in [&before, &begun].into_iter().enumerate() {

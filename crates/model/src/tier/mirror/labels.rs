@@ -82,11 +82,6 @@ impl Labels {
         }
     }
 
-    /// The number of the last label.
-    pub(super) fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
     /// As the last label says that has been written.
     pub(super) fn resume(&mut self, pool: u128, sequence: u64, state: &State) {
         self.pool = pool;

@@ -151,7 +151,7 @@ impl Legs {
         let current = |leg: Child| {
             let own = label(leg)
                 .is_some_and(|it| it.state.opening >= last && it.sequence + 1 >= newest.sequence);
-            let away = matches!(below.standing(leg), Standing::Old(_));
+            let away = matches!(below.standing(leg), Standing::Old(_) | Standing::Away(_));
             (own && !away) || planted::has(Bug::AcceptsOldCopies)
         };
         let mut in_sync =

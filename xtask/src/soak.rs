@@ -37,14 +37,14 @@ Usage: cargo xtask soak [OPTION]...
   --seed N             seed of workloads, order and moments [default: 1]
   --limit SECONDS      start no round later than this
   --of-the-day         one shape, another each day (UTC)
-  --self-test          members lie about flushes: every client must find the loss
+  --self-test          faults are planted in a drive: every client must find what they lose
   --binary FILE        the drivelab to test [default: builds target/debug/drivelab]
   --list               list shapes, clients and endings
 
 Exit code 1: something was lost, refused or failed.";
 
 /// What was asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Options {
     shapes: Vec<&'static Shape>,
     clients: Vec<Client>,
@@ -140,11 +140,7 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
             .for_each(|ending| println!("ending  {}", ending.name()));
         return Ok(());
     }
-    let mut options = Options::read(args)?;
-    if options.self_test {
-        // Members with a volatile cache, so that a flush that is not done loses something.
-        options.shapes.truncate(1);
-    }
+    let options = Options::read(args)?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
@@ -171,11 +167,54 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
         tools: &found,
         seed: options.seed,
         place: &place,
-        lies: options.self_test,
+        plant: None,
     };
+    if options.self_test {
+        let tested = self_test(&options, setting);
+        crate::guest::remove(&place)?;
+        return tested;
+    }
     let table = soak(&options, &setting)?;
     println!("\n{table}");
-    judge(&options, &table, &place)
+    judge(&table, &place)
+}
+
+/// Faults that are planted, and whether all clients must find them or only those that check each block.
+const PLANTS: [(&str, bool); 2] = [("lies", true), ("loses-write", false)];
+
+/// Each client must find what a planted fault of the drive loses.
+fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> {
+    let mut blind = Vec::new();
+    for (plant, is_everyones) in PLANTS {
+        setting.plant = Some(plant);
+        let clients = options.clients.iter().copied();
+        let clients: Vec<Client> = clients
+            .filter(|&client| is_everyones || client == Client::Records)
+            .collect();
+        let one_drive = Options {
+            shapes: vec![&SHAPES[0]],
+            clients,
+            ..options.clone()
+        };
+        let table = soak(&one_drive, &setting)?;
+        println!("\nplanted: {plant}\n{table}");
+        let finds = |client: Client| {
+            table
+                .findings
+                .iter()
+                .any(|it| it.client == client && it.kind == Kind::Lost)
+        };
+        let missed = one_drive.clients.iter().filter(|&&client| !finds(client));
+        blind.extend(missed.map(|client| format!("{} ({plant})", client.name())));
+    }
+    if blind.is_empty() {
+        println!("self-test: every client found what the planted faults lost");
+        return Ok(());
+    }
+    Err(format!(
+        "planted faults lost data, and these clients did not find it: {}",
+        blind.join(", ")
+    ))
 }
 
 /// All rounds: turn by turn, each client once after the other, shape by shape.
@@ -204,32 +243,7 @@ fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
 }
 
 /// Whether all is as it must be; folders with findings stay.
-fn judge(options: &Options, table: &Table, place: &Path) -> Result<(), String> {
-    let lost = table.count(Kind::Lost);
-    if options.self_test {
-        crate::guest::remove(place)?;
-        let blind: Vec<&str> = options
-            .clients
-            .iter()
-            .filter(|&&client| {
-                table
-                    .findings
-                    .iter()
-                    .all(|it| it.client != client || it.kind != Kind::Lost)
-            })
-            .map(|client| client.name())
-            .collect();
-        return match blind.is_empty() {
-            true => {
-                println!("self-test: every client found that members lie about flushes");
-                Ok(())
-            }
-            false => Err(format!(
-                "members lie about flushes, and these clients did not find it: {}",
-                blind.join(", ")
-            )),
-        };
-    }
+fn judge(table: &Table, place: &Path) -> Result<(), String> {
     if table.findings.is_empty() {
         return crate::guest::remove(place);
     }
@@ -239,7 +253,8 @@ fn judge(options: &Options, table: &Table, place: &Path) -> Result<(), String> {
         .iter()
         .for_each(|finding| println!("{finding}"));
     Err(format!(
-        "{lost} losses, {} refused openings, {} errors",
+        "{} losses, {} refused openings, {} errors",
+        table.count(Kind::Lost),
         table.count(Kind::Refused),
         table.count(Kind::Error)
     ))

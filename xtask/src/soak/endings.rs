@@ -75,6 +75,7 @@ pub(super) struct Ended {
 pub(super) fn end(
     ending: Ending,
     member: Member,
+    plant: Option<&str>,
     client: Client,
     server: &mut Server,
     talk: &mut Talk,
@@ -102,6 +103,9 @@ pub(super) fn end(
             talk.told.tail()
         ));
     } else {
+        if let Some(plant) = plant {
+            ended.wrong = fault(member, &[plant], client, server, talk).unwrap_or_else(Some);
+        }
         let tried = match ending {
             Ending::MemberCut => fault(member, &["power-cut"], client, server, talk),
             Ending::MemberDies => fault(member, &["dies", "returns"], client, server, talk),

@@ -29,8 +29,8 @@ pub(super) struct Setting<'a> {
     pub(super) seed: u64,
     /// Where the series have their folders.
     pub(super) place: &'a Path,
-    /// All members lie about flushes: the checks must notice.
-    pub(super) lies: bool,
+    /// A fault of a member shortly before each end, which the checks must notice.
+    pub(super) plant: Option<&'static str>,
 }
 
 /// The rounds of a client on a pool.
@@ -109,8 +109,15 @@ impl<'a> Series<'a> {
                 continue;
             };
             let random = &mut self.random;
-            let mut ended =
-                endings::end(ending, member, self.client, &mut server, &mut talk, random);
+            let mut ended = endings::end(
+                ending,
+                member,
+                self.setting.plant,
+                self.client,
+                &mut server,
+                &mut talk,
+                random,
+            );
             if has_copy {
                 self.files(member, "store", "newest")?;
                 self.files(member, "old", "store")?;
@@ -219,7 +226,6 @@ impl<'a> Series<'a> {
             binary,
             tools,
             seed,
-            lies,
             ..
         } = *self.setting;
         let before = self.before.take();
@@ -237,11 +243,6 @@ impl<'a> Series<'a> {
                 return Ok(None);
             }
         };
-        if lies {
-            for member in self.shape.members {
-                server.tell(&format!("{}: lies", member.name))?;
-            }
-        }
         let task = Task {
             folder: &self.folder,
             seed,

@@ -1,10 +1,12 @@
 //! `drivelab prove`: whether pools keep their promises through power cuts and faults.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
 use model::media::DriveConfig;
 use model::tier::PoolConfig;
+use study::prove::proved::{self, Proved};
 use study::prove::{self, Report, Settings, Verdict};
 use text::problem::Problems;
 
@@ -25,6 +27,7 @@ Examples:
   drivelab prove 'write-back-cache(cache=950pro-256, capacity=2*exos-x18-16tb; durability=flush)'
   drivelab prove pools/slog-mirror.toml --points 1000
   drivelab prove 'mirror(2*950pro-256)' --replay 0100...   a broken promise again
+  drivelab prove 'mirror(2*950pro-256)' --record proved.toml
 
 A point is one power cut with one choice of what had reached the media; docs/prove.md says what is tried and what not.
 Exit code 3 when a promise is broken, or is more modest than it must be.")]
@@ -47,6 +50,10 @@ pub(crate) struct Args {
     /// Try one case that was told before
     #[arg(long, value_name = "HEX", conflicts_with = "fault")]
     replay: Option<String>,
+
+    /// Enter each pool's result in this file, under the pool's shape
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fault", "replay"])]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     seed: SeedArg,
@@ -87,6 +94,28 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// The records that a file has; none if it does not exist yet.
+fn read_records(file: &Path) -> Result<Vec<Proved>, Failure> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(why) => return Err(bad_records(file, &why.to_string())),
+    };
+    proved::records(&text).map_err(|why| bad_records(file, &why))
+}
+
+fn bad_records(file: &Path, why: &str) -> Failure {
+    let problem = on_command_line(
+        format!("--record {}: {why}", file.display()),
+        "name a file that --record has written, or one that does not exist",
+    );
+    Failure::BadInput(Problems(vec![problem]))
+}
+
+fn unwritten(file: &Path, why: &io::Error) -> Failure {
+    Failure::Failed(format!("--record {}: {why}", file.display()))
+}
+
 fn refused(name: &str, why: &str) -> Failure {
     let help = "mirrors, stripes, concatenations, write-back caches and intent logs over them can be tried, under the faults that the table lists";
     let problem = on_command_line(format!("{name}: {why}"), help);
@@ -120,6 +149,10 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
         only: args.fault.clone(),
         to_the_first: false,
     };
+    let mut records = match &args.record {
+        Some(file) => read_records(file)?,
+        None => Vec::new(),
+    };
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("proving [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let mut reports: Vec<(String, Report)> = Vec::new();
@@ -130,12 +163,14 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
             true
         };
         let report = prove::prove(config, &settings, &hear);
-        reports.push((
-            (*name).to_owned(),
-            report.map_err(|why| refused(name, &why))?,
-        ));
+        let report = report.map_err(|why| refused(name, &why))?;
+        proved::enter(&mut records, Proved::new(name, config, &settings, &report));
+        reports.push(((*name).to_owned(), report));
     }
     bar.finish();
+    if let Some(file) = &args.record {
+        std::fs::write(file, proved::write(&records)).map_err(|why| unwritten(file, &why))?;
+    }
     stop.results(|| -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         report::prove::table(&reports, output::width(), &mut out)?;

@@ -8,10 +8,12 @@ mod choice;
 mod fault;
 mod oracle;
 mod program;
+pub mod proved;
 mod replay;
 mod ring;
 mod run;
 mod search;
+mod shape;
 mod shrink;
 mod trace;
 mod world;
@@ -25,7 +27,9 @@ use self::search::{Case, Fail, Search};
 use self::world::World;
 
 pub use self::fault::Covered;
+pub use self::proved::{Proved, proved};
 pub use self::search::Tally;
+pub use self::shape::shape;
 
 /// Programs that are tried together: few enough to stop soon, enough for all cores.
 const BATCH: u64 = 16;

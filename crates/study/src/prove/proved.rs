@@ -1,0 +1,180 @@
+//! What is known of shapes of pools: results of `drivelab prove --record`, kept in `proved.toml`.
+//!
+//! Each record has a shape ([`super::shape()`]), the pool that was tried, how much was tried, by which version, and which
+//! faults break the guarantee, if any. Callers that serve a pool look its shape up. A shape without a record has not been
+//! tried.
+
+use model::media::DriveConfig;
+use model::tier::PoolConfig;
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+
+use super::{Report, Settings, Verdict, shape};
+
+/// The records of this version.
+pub const TEXT: &str = include_str!("proved.toml");
+
+/// What is known of a shape.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proved {
+    /// The shape, as [`super::shape()`] returns it.
+    pub shape: String,
+    /// The pool that was tried, as an expression.
+    pub pool: String,
+    /// Points that were tried, over all faults.
+    pub points: u64,
+    /// Points that each fault got at least.
+    pub each: u64,
+    /// Seed of the first program.
+    pub seed: u64,
+    /// Version of drivelab that tried it.
+    pub version: String,
+    /// A line for each fault under which the guarantee does not hold; none if it holds.
+    pub broken: Vec<String>,
+}
+
+impl Proved {
+    /// The record of a report about a pool.
+    pub fn new(
+        pool: &str,
+        config: &PoolConfig<DriveConfig>,
+        settings: &Settings,
+        report: &Report,
+    ) -> Proved {
+        let bad = report.rows.iter().filter_map(|row| match row.verdict {
+            Verdict::Broken => Some(format!("{}: the guarantee does not hold", row.fault)),
+            Verdict::NoLossFound => Some(format!("{}: the guarantee is too weak", row.fault)),
+            _ => None,
+        });
+        Proved {
+            shape: shape(config),
+            pool: pool.to_owned(),
+            points: report.rows.iter().map(|row| row.tally.points).sum(),
+            each: settings.points,
+            seed: settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            broken: bad.collect(),
+        }
+    }
+
+    /// Whether the guarantee held at every point.
+    pub fn holds(&self) -> bool {
+        self.broken.is_empty()
+    }
+}
+
+/// Returns what this version knows of the shape of a pool.
+pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
+    let shape = shape(config);
+    // A test reads the text that is built in.
+    let records = records(TEXT).unwrap_or_default();
+    records.into_iter().find(|record| record.shape == shape)
+}
+
+/// Reads records.
+///
+/// # Errors
+/// Which record lacks which key, or that the text is not TOML.
+pub fn records(text: &str) -> Result<Vec<Proved>, String> {
+    let document: DocumentMut = text.parse().map_err(|why| format!("not TOML: {why}"))?;
+    let Some(tables) = document.get("proved") else {
+        return Ok(Vec::new());
+    };
+    let tables = tables.as_array_of_tables();
+    let tables = tables.ok_or("`proved` must be an array of tables, `[[proved]]`")?;
+    tables.iter().enumerate().map(record).collect()
+}
+
+fn record((index, table): (usize, &Table)) -> Result<Proved, String> {
+    let missing = |key: &str, kind: &str| format!("record {}: `{key}` must be {kind}", index + 1);
+    let text = |key: &str| {
+        let text = table.get(key).and_then(Item::as_str);
+        text.map(str::to_owned).ok_or_else(|| missing(key, "text"))
+    };
+    let number = |key: &str| {
+        let number = table.get(key).and_then(Item::as_integer);
+        let number = number.and_then(|it| u64::try_from(it).ok());
+        number.ok_or_else(|| missing(key, "a whole number, 0 or more"))
+    };
+    let broken = table.get("broken").and_then(Item::as_array);
+    let broken = broken.ok_or_else(|| missing("broken", "an array of texts"))?;
+    let broken = broken.iter().map(|it| it.as_str().map(str::to_owned));
+    Ok(Proved {
+        shape: text("shape")?,
+        pool: text("pool")?,
+        points: number("points")?,
+        each: number("each")?,
+        seed: number("seed")?,
+        version: text("version")?,
+        broken: broken
+            .collect::<Option<_>>()
+            .ok_or_else(|| missing("broken", "an array of texts"))?,
+    })
+}
+
+/// Puts a record among others: in place of the one of its shape, or at the end.
+pub fn enter(records: &mut Vec<Proved>, record: Proved) {
+    match records.iter_mut().find(|it| it.shape == record.shape) {
+        Some(old) => *old = record,
+        None => records.push(record),
+    }
+}
+
+/// Records as TOML.
+pub fn write(records: &[Proved]) -> String {
+    let mut tables = ArrayOfTables::new();
+    for record in records {
+        let mut table = Table::new();
+        let number = |it: u64| value(it as i64);
+        table["shape"] = value(&record.shape);
+        table["pool"] = value(&record.pool);
+        table["points"] = number(record.points);
+        table["each"] = number(record.each);
+        table["seed"] = number(record.seed);
+        table["version"] = value(&record.version);
+        table["broken"] = value(record.broken.iter().collect::<Array>());
+        tables.push(table);
+    }
+    let mut document = DocumentMut::new();
+    document["proved"] = Item::ArrayOfTables(tables);
+    format!("{HEAD}\n{document}")
+}
+
+const HEAD: &str = "# Written by `drivelab prove POOL --record FILE`; read by `serve` and tests. Do not edit by hand.
+# `points`: power cuts tried, over all faults; `each`: at least so many per fault; `broken`: faults under which it does not hold.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(shape: &str, broken: &[&str]) -> Proved {
+        Proved {
+            shape: shape.into(),
+            pool: "mirror(2*a)".into(),
+            points: 7,
+            each: 2,
+            seed: 1,
+            version: "0.1.0".into(),
+            broken: broken.iter().map(|&it| it.into()).collect(),
+        }
+    }
+
+    #[test]
+    fn records_are_read_as_they_were_written_and_a_newer_one_replaces_an_older() {
+        let mut all = vec![record("one", &[]), record("two", &["a dies: \"x\""])];
+        assert_eq!(records(&write(&all)), Ok(all.clone()));
+        enter(&mut all, record("two", &[]));
+        enter(&mut all, record("three", &[]));
+        let shapes: Vec<&str> = all.iter().map(|it| &*it.shape).collect();
+        assert_eq!(shapes, ["one", "two", "three"]);
+        assert!(all[1].holds());
+    }
+
+    #[test]
+    fn a_record_without_a_key_is_refused_with_its_number_and_the_key() {
+        let text = write(&[record("one", &[])]).replace("seed = 1", "seed = -1");
+        let why = records(&text).expect_err("it has no seed");
+        assert_eq!(why, "record 1: `seed` must be a whole number, 0 or more");
+        assert!(records(TEXT).is_ok());
+    }
+}

@@ -45,6 +45,7 @@ fn main() {
     };
     let mut engine = Vec::new();
     if wanted {
+        watch_targets();
         for source in SOURCES {
             println!("cargo:rerun-if-changed={}", root.join(source).display());
         }
@@ -97,14 +98,29 @@ fn make(root: &Path, out: &Path) -> Result<Vec<u8>, String> {
         .map_err(|error| error.to_string())
 }
 
-fn has_target() -> bool {
-    let libraries = Command::new(variable("RUSTC"))
+/// Returns the folder of the target's libraries, whether or not the target is installed.
+fn libraries() -> Option<PathBuf> {
+    let printed = Command::new(variable("RUSTC"))
         .args(["--print", "target-libdir", "--target", TARGET])
-        .output();
-    libraries.is_ok_and(|said| {
-        let folder = String::from_utf8_lossy(&said.stdout);
-        fs::read_dir(folder.trim()).is_ok_and(|mut files| files.next().is_some())
-    })
+        .output()
+        .ok()?;
+    let folder = String::from_utf8_lossy(&printed.stdout);
+    Some(PathBuf::from(folder.trim()))
+}
+
+fn has_target() -> bool {
+    libraries()
+        .is_some_and(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
+}
+
+/// Makes cargo run this script again when a target is added or removed: without it a build that was made before the target
+/// was installed keeps its pages without an engine.
+fn watch_targets() {
+    // .../lib/rustlib/TARGET/lib: the folder of all targets is there even while this target is not.
+    let targets = libraries().and_then(|folder| folder.ancestors().nth(2).map(PathBuf::from));
+    if let Some(folder) = targets.filter(|it| it.is_dir()) {
+        println!("cargo:rerun-if-changed={}", folder.display());
+    }
 }
 
 /// Flags that keep the folders of this machine out of the page.

@@ -2,6 +2,7 @@
 
 mod address;
 mod asked;
+mod ending;
 mod listen;
 mod memory;
 mod promise;
@@ -164,11 +165,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         server.end_by_power_cut();
         return Ok(());
     }
+    let ending = ending::Ending::new();
     for drive in server.drives_mut() {
+        let name = drive.name().to_owned();
         drive
-            .shut_down()
+            .shut_down_telling(&mut |what| ending.does(&name, what))
             .map_err(|error| Failure::failed(format!("{}: saving", drive.name()), error))?;
     }
+    drop(ending);
     if io::stderr().is_terminal() {
         eprintln!("all is saved");
     }
@@ -198,7 +202,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
             let (name, file) = (drive.name(), file.display());
             eprintln!(
-                "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
+                "warning: {name}: {file}: no room on its disk for what has to be written: served read-only"
             );
         }
         for front in &asked.fronts {

@@ -3,6 +3,9 @@
 //! Measured between two threads, the server's spinning as it does before a deadline, the client's asleep in `read` or
 //! polling. A reply that is due sooner than this after its request cannot be in time; with `--compensate` the floor of
 //! a sleeping client is subtracted from every deadline.
+//!
+//! Other programs that run meanwhile only make round trips longer. So rounds are taken in batches, each has its median, and
+//! the least of these counts; where no second batch comes near it, the machine is too busy to tell.
 
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,11 +23,18 @@ use rustix::event::{EventfdFlags, eventfd};
 const REQUEST: usize = 28;
 /// Bytes of a reply: 4 KiB and a head.
 const REPLY: usize = 4096 + 16;
-/// Round trips of a measurement, and those before that are not counted.
-const ROUNDS: usize = 300;
-const WARM_UP: usize = 50;
-/// Fewer rounds will do if these take longer: on a busy machine a round may take as long as others may run.
+/// Round trips of a batch.
+const BATCH: usize = 25;
+/// Batches of a measurement, and those before that are not counted.
+const BATCHES: usize = 12;
+const WARM_UP: usize = 2;
+/// So few batches will do if they take longer than this: on a busy machine a round may take as long as others may run.
+const FEW: usize = 4;
 const ENOUGH: Duration = Duration::from_millis(100);
+/// After so long what there is has to do.
+const LONGEST: Duration = Duration::from_millis(400);
+/// A batch whose median is at most so many times the least one bears it out.
+const NEAR: u64 = 2;
 /// So many looks take longer than any reply on a machine that has a core for each side.
 const LOOKS: u32 = 256;
 /// A round that takes longer is given up.
@@ -41,16 +51,47 @@ pub enum Transport {
     Memory,
 }
 
-/// Round trips, medians.
+/// A round trip, as far as it could be measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trip {
+    /// The least median of a batch.
+    pub least: Span,
+    /// Whether another batch bears it out. If not, other programs kept the machine busy, and it may be anything below.
+    pub sure: bool,
+}
+
+impl Trip {
+    /// What these rounds say, in nanoseconds and in their order; those of the warm-up are among them.
+    pub fn of(rounds: &[u64]) -> Trip {
+        let batches = rounds.chunks(BATCH);
+        let median = |batch: &[u64]| {
+            let mut batch = batch.to_vec();
+            batch.sort_unstable();
+            batch[batch.len() / 2]
+        };
+        let warm = WARM_UP.min(batches.len().saturating_sub(FEW));
+        let mut medians: Vec<u64> = batches.skip(warm).map(median).collect();
+        medians.sort_unstable();
+        let least = medians.first().copied().unwrap_or_default();
+        let whole = rounds.len() / BATCH >= FEW;
+        let borne_out = medians.get(1).is_some_and(|&next| next <= NEAR * least);
+        Trip {
+            least: Span::from_ns(least),
+            sure: whole && borne_out,
+        }
+    }
+}
+
+/// Round trips of a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Floor {
     /// The client sleeps until the reply comes.
-    pub asleep: Span,
+    pub asleep: Trip,
     /// The client polls for it.
-    pub polling: Span,
+    pub polling: Trip,
 }
 
-/// Measures a transport: about 30 ms, and at most about 300 on a busy machine.
+/// Measures a transport: about 30 ms, and at most about 800 on a busy machine.
 ///
 /// # Errors
 /// Those of the sockets.
@@ -61,7 +102,7 @@ pub fn measure(transport: Transport) -> io::Result<Floor> {
     })
 }
 
-fn round_trip(transport: Transport, polls: bool) -> io::Result<Span> {
+fn round_trip(transport: Transport, polls: bool) -> io::Result<Trip> {
     match transport {
         Transport::Memory => in_memory(polls),
         Transport::Unix => {
@@ -84,8 +125,8 @@ fn round_trip(transport: Transport, polls: bool) -> io::Result<Span> {
     }
 }
 
-/// The median of the rounds that a client makes with an answering thread.
-fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Span> {
+/// What the rounds say that a client makes with an answering thread.
+fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Trip> {
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut request = [0; REQUEST];
@@ -95,35 +136,40 @@ fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<S
             {}
         });
         let mut reply = [0; REPLY];
-        let median = median(|_| {
+        let trip = timed(|_| {
             spin(REQUEST, |done| client.write(&[0; REQUEST][done..]))?;
             spin(REPLY, |done| client.read(&mut reply[done..]))
         });
         drop(client);
-        median
+        trip
     })
 }
 
-/// The median time of a round, of which the number is given, from 1 on.
-fn median(mut round: impl FnMut(u64) -> io::Result<()>) -> io::Result<Span> {
-    let mut rounds = Vec::with_capacity(WARM_UP + ROUNDS);
+/// What rounds take; each is given its number, from 1 on.
+fn timed(mut round: impl FnMut(u64) -> io::Result<()>) -> io::Result<Trip> {
+    let mut rounds = Vec::with_capacity((WARM_UP + BATCHES) * BATCH);
     let begin = Instant::now();
-    while rounds.len() < WARM_UP + ROUNDS && (rounds.is_empty() || begin.elapsed() < ENOUGH) {
+    let most = (WARM_UP + BATCHES) * BATCH;
+    let goes_on = |rounds: &[u64]| {
+        let limit = match rounds.len() < (WARM_UP + FEW) * BATCH {
+            true => LONGEST,
+            false => ENOUGH,
+        };
+        rounds.is_empty() || (rounds.len() < most && begin.elapsed() < limit)
+    };
+    while goes_on(&rounds) {
         let start = Instant::now();
         round(rounds.len() as u64 + 1)?;
         rounds.push(start.elapsed().as_nanos() as u64);
     }
-    let warm = WARM_UP.min(rounds.len() / 2);
-    let rounds = &mut rounds[warm..];
-    rounds.sort_unstable();
-    Ok(Span::from_ns(rounds[rounds.len() / 2]))
+    Ok(Trip::of(&rounds))
 }
 
 /// Asks for no more rounds.
 const OVER: u64 = u64::MAX;
 
 /// The same through memory that both see, as rings are: the client looks for the reply, or an eventfd wakes it.
-fn in_memory(polls: bool) -> io::Result<Span> {
+fn in_memory(polls: bool) -> io::Result<Trip> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -143,7 +189,7 @@ fn in_memory(polls: bool) -> io::Result<Span> {
             }
             Ok(())
         });
-        let median = median(|round| {
+        let trip = timed(|round| {
             asked.store(round, Ordering::Release);
             if !polls {
                 rustix::io::read(&bell, &mut [0; 8][..])?;
@@ -151,7 +197,7 @@ fn in_memory(polls: bool) -> io::Result<Span> {
             until(&answered, round)
         });
         asked.store(OVER, Ordering::Release);
-        median
+        trip
     })
 }
 
@@ -240,8 +286,47 @@ mod tests {
     fn a_round_trip_is_measured() {
         for transport in [Transport::Tcp, Transport::Unix, Transport::Memory] {
             let floor = measure(transport).expect("sockets");
-            assert!(floor.asleep > Span::ZERO && floor.polling > Span::ZERO);
+            assert!(floor.asleep.least > Span::ZERO && floor.polling.least > Span::ZERO);
         }
+    }
+
+    /// Rounds of 20 us each, some of which take 180 ms because others run.
+    fn rounds(count: usize, busy: impl Fn(usize) -> bool) -> Vec<u64> {
+        let rounds = (0..count).map(|round| match busy(round) {
+            true => 180_000_000,
+            false => 20_000 + round as u64 % 7,
+        });
+        rounds.collect()
+    }
+
+    #[test]
+    fn a_machine_that_is_busy_at_times_does_not_make_the_floor_higher() {
+        let near = |trip: Trip| trip.least >= Span::from_us(20) && trip.least < Span::from_us(21);
+        // On an idle machine; then half of the time, the first half, or for every third round.
+        let whole = (WARM_UP + BATCHES) * BATCH;
+        for busy in [
+            &(|_| false) as &dyn Fn(usize) -> bool,
+            &|round| round / 60 % 2 == 0,
+            &|round| round < 200,
+            &|round| round % 3 == 0,
+        ] {
+            let trip = Trip::of(&rounds(whole, busy));
+            assert!(trip.sure && near(trip), "{trip:?}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_too_busy_is_not_taken_for_a_slow_one() {
+        // What made `serve` advise a speed of 0: one round, which others kept waiting.
+        assert!(!Trip::of(&[179_974_000]).sure);
+        assert!(!Trip::of(&[]).sure);
+        assert!(!Trip::of(&rounds(60, |_| false)).sure, "too few");
+        // Only one batch is left alone.
+        let trip = Trip::of(&rounds(300, |round| !(200..225).contains(&round)));
+        assert!(!trip.sure, "{trip:?}");
+        // A slow machine is slow in each batch.
+        let slow = Trip::of(&rounds(300, |_| true));
+        assert_eq!((slow.sure, slow.least), (true, Span::from_ms(180)));
     }
 
     #[test]

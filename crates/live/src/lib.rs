@@ -37,7 +37,7 @@ pub use lateness::Lateness;
 pub use limits::Limits;
 pub use outbox::Outbox;
 pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
-pub use served::{Counters, Latencies, Outcome, Reply, Request, Served};
+pub use served::{Condition, Counters, Latencies, Outcome, Reply, Request, Served};
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};

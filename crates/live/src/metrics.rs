@@ -1,6 +1,6 @@
-//! Figures of the served drives as Prometheus text, over just enough HTTP.
+//! Figures of the served drives as Prometheus text, and their condition, over just enough HTTP.
 //!
-//! One request a connection, GET of any path. Left out: everything else that HTTP has.
+//! One request a connection: GET of `/metrics` or `/healthz`. Left out: everything else that HTTP has.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,10 @@ impl Service for Metrics {
 
     fn lines(&self, at: &Address) -> Vec<String> {
         match at {
-            Address::Tcp(address) => vec![format!("  figures: http://{address}/metrics")],
+            Address::Tcp(address) => vec![
+                format!("  figures: http://{address}/metrics"),
+                format!("  condition: http://{address}/healthz"),
+            ],
             Address::Unix(_) | Address::Passed(_) => Vec::new(),
         }
     }
@@ -76,13 +79,9 @@ impl Connection for Scrape {
             }
             return Ok(0);
         }
-        if !bytes.starts_with(b"GET ") {
-            out.push(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            return Err(Ending::Left);
-        }
-        let text = text(port);
+        let (status, kind, text) = answer(bytes, port);
         let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             text.len()
         );
         out.push(head.as_bytes());
@@ -94,6 +93,54 @@ impl Connection for Scrape {
     fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), Ending> {
         Ok(())
     }
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Status, kind and text of what is answered to a request.
+fn answer(request: &[u8], port: &mut Port<'_>) -> (&'static str, &'static str, String) {
+    match path(request) {
+        Err(()) => ("405 Method Not Allowed", PLAIN, String::new()),
+        Ok("/metrics" | "/") => ("200 OK", "text/plain; version=0.0.4", text(port)),
+        Ok("/healthz") => {
+            let (works, text) = health(port);
+            let status = match works {
+                true => "200 OK",
+                false => "503 Service Unavailable",
+            };
+            (status, PLAIN, text)
+        }
+        Ok(_) => {
+            let known = String::from("there are /metrics and /healthz\n");
+            ("404 Not Found", PLAIN, known)
+        }
+    }
+}
+
+/// The path that a request asks for, without what follows a `?`.
+fn path(request: &[u8]) -> Result<&str, ()> {
+    let line = request.split(|byte| *byte == b'\r').next();
+    let line = line.and_then(|line| std::str::from_utf8(line).ok());
+    let rest = line.and_then(|line| line.strip_prefix("GET ")).ok_or(())?;
+    let target = rest.split(' ').next().unwrap_or_default();
+    Ok(target.split('?').next().unwrap_or_default())
+}
+
+/// Whether all drives take writes, and a line for each: its condition and the reasons.
+fn health(port: &mut Port<'_>) -> (bool, String) {
+    let (mut works, mut text) = (true, String::new());
+    for index in 0..port.drives() {
+        let now = port.model_time(index);
+        let drive = port.drive(index);
+        let (condition, reasons) = drive.condition(now);
+        works &= condition.takes_writes();
+        text.push_str(&format!("{}: {condition}", drive.name()));
+        if !reasons.is_empty() {
+            text.push_str(&format!(" ({})", reasons.join("; ")));
+        }
+        text.push('\n');
+    }
+    (works, text)
 }
 
 /// A label's value as the format wants it.
@@ -342,6 +389,14 @@ fn summary(name: &str, labels: &str, histogram: &Histogram, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_names_a_path() {
+        assert_eq!(path(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), Ok("/healthz"));
+        assert_eq!(path(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Ok("/metrics"));
+        assert_eq!(path(b"POST /metrics HTTP/1.1\r\n\r\n"), Err(()));
+        assert_eq!(path(b"GET \xff HTTP/1.1\r\n\r\n"), Err(()));
+    }
 
     #[test]
     fn what_would_end_a_label_is_escaped() {

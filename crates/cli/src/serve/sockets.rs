@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use listenfd::ListenFd;
 use live::protocol::Address;
 use live::{EventLoop, Front};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use text::problem::{Problem, Problems};
 
 use super::address::shown;
@@ -99,12 +101,16 @@ fn bind(option: &'static str, address: &Address) -> io::Result<Bound> {
     })
 }
 
-/// Listens at a path; a socket that nobody listens at any more is replaced.
+/// Listens at a path, for the owner alone; a socket that nobody listens at any more is replaced.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     if is_socket(path) && UnixStream::connect(path).is_err() {
         fs::remove_file(path)?;
     }
-    UnixListener::bind(path)
+    // There is no moment in which others could connect: the kernel makes the file with this mask.
+    let before = umask(Mode::from_raw_mode(0o177));
+    let bound = UnixListener::bind(path);
+    umask(before);
+    bound
 }
 
 fn is_socket(path: &Path) -> bool {

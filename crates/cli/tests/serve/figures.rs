@@ -58,6 +58,92 @@ fn the_dashboard_asks_for_figures_that_there_are() {
     }
 }
 
+/// A member that died makes a pool degraded, which still takes writes; paths that are not there are not found.
+#[test]
+fn healthz_says_how_a_pool_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (metrics, control) = (folder.path().join("metrics"), folder.path().join("c"));
+    let at = format!("unix:{}", metrics.display());
+    let control_at = control.display().to_string();
+    let more = ["--metrics", &*at, "--control", &*control_at];
+    let _server = serve(folder.path(), "mirror(2*p4801x-100)", &more);
+    let get = |request: &str| {
+        let mut stream = UnixStream::connect(&metrics).expect("it listens");
+        write!(stream, "{request} HTTP/1.1\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let health = get("GET /healthz");
+    assert!(health.starts_with("HTTP/1.1 200 OK\r\n"), "{health}");
+    assert!(
+        health.ends_with("\r\n\r\nmirror(2*p4801x-100): ok\n"),
+        "{health}"
+    );
+    assert_eq!(tell(&control, "p4801x-100.1: dies"), "ok\n");
+    let health = get("GET /healthz?full");
+    assert!(health.starts_with("HTTP/1.1 200 OK\r\n"), "{health}");
+    let said = "mirror(2*p4801x-100): degraded (p4801x-100.1 does not answer)\n";
+    assert!(health.ends_with(said), "{health}");
+    assert!(get("GET /metrics").contains("drivelab_reads_total"));
+    assert!(get("GET /other").starts_with("HTTP/1.1 404 Not Found\r\n"));
+    assert!(get("PUT /metrics").starts_with("HTTP/1.1 405 "));
+}
+
+/// Files and sockets are the owner's alone, whatever the umask says.
+#[test]
+fn stores_and_sockets_are_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut child = std::process::Command::new("sh")
+        .args([
+            "-c",
+            "umask 0; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_drivelab"),
+            "serve",
+        ])
+        .args([
+            "p4801x-100",
+            "mirror(2*p4801x-100)",
+            "--size",
+            SIZE,
+            "--speed",
+            "0",
+        ])
+        .args(["--store", &path("disk.img"), "--store", &path("pool")])
+        .args(["--nbd", &format!("unix:{}", path("nbd"))])
+        .args([
+            "--control",
+            &path("control"),
+            "--vhost-user",
+            &path("guest"),
+        ])
+        .args(["--metrics", &format!("unix:{}", path("metrics"))])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("drivelab starts");
+    first_line(&mut child);
+    let socket = folder.path().join("nbd");
+    let server = Server { child, socket };
+    assert_eq!(tell(&folder.path().join("control"), "save"), "ok\n");
+    let mut seen = Vec::new();
+    for folder in [folder.path().to_owned(), folder.path().join("pool")] {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let meta = entry.metadata().expect("a file");
+            let wanted = if meta.is_dir() { 0o700 } else { 0o600 };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            assert_eq!(meta.permissions().mode() & 0o7777, wanted, "{name}");
+            seen.push(name);
+        }
+    }
+    // disk.img and its state, the folder, two members with their states, pool.state, four sockets.
+    assert_eq!(seen.len(), 12, "{seen:?}");
+    end(server);
+}
+
 /// Latencies of each kind of command, and the longest lateness, while it runs and at the end.
 #[test]
 fn percentiles_of_the_model_and_the_longest_lateness_are_told() {

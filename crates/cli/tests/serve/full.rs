@@ -66,6 +66,91 @@ fn flags(server: &Server) -> u16 {
     wire::be16(&export, 8)
 }
 
+/// What a server that serves a pool from the folder may make of its files from now on.
+fn may_write(server: &Server, bytes: &str) {
+    let status = Command::new("prlimit")
+        .args(["--pid", &server.child.id().to_string()])
+        .arg(format!("--fsize={bytes}:unlimited"))
+        .status();
+    assert!(status.expect("prlimit of util-linux").success());
+}
+
+/// A pool on a full disk: no space and nothing else, no member is given up, it goes on as soon as there is room; killed, it
+/// has what it acknowledged, and is read-only while there is no room.
+#[test]
+fn a_pool_without_room_says_so_and_loses_nothing() {
+    const POOL: &str = "mirror(2*p4801x-100)";
+    let folder = tempfile::tempdir().expect("a folder");
+    let (control, metrics) = (folder.path().join("control"), folder.path().join("metrics"));
+    let metrics_at = format!("unix:{}", metrics.display());
+    let control_at = control.display().to_string();
+    let more = ["--control", &*control_at, "--metrics", &*metrics_at];
+    let server = crate::rig::serve_logged(folder.path(), POOL, &more);
+    let log = || std::fs::read_to_string(folder.path().join("log")).expect("a log");
+    let mut client = Client::connect(&server);
+    for block in 0..100 {
+        assert_eq!(ends_with(&mut client, command::WRITE, block), 0);
+    }
+    may_write(&server, "64");
+    for block in 200..210 {
+        assert_eq!(ends_with(&mut client, command::WRITE, block), error::ENOSPC);
+    }
+    assert_eq!(client.read(99), stamped(99, 7));
+    let health = healthz(&metrics);
+    assert!(health.starts_with("HTTP/1.1 503 "), "{health}");
+    let said = format!("{POOL}: read-only (no room for its stores: p4801x-100.0: File too large");
+    assert!(health.contains(&said), "{health}");
+    may_write(&server, "unlimited");
+    assert_eq!(ends_with(&mut client, command::WRITE, 300), 0);
+    let health = healthz(&metrics);
+    assert!(health.starts_with("HTTP/1.1 200 OK"), "{health}");
+    assert!(health.ends_with(&format!("{POOL}: ok\n")), "{health}");
+    may_write(&server, "64");
+    assert_eq!(ends_with(&mut client, command::WRITE, 400), error::ENOSPC);
+    drop(client);
+    drop(server);
+    assert!(!log().contains("goes on without"), "{}", log());
+    // The store is served read-only where there is no room at all.
+    let mut child = Command::new("prlimit")
+        .args(["--fsize=64", env!("CARGO_BIN_EXE_drivelab"), "serve", POOL])
+        .args(["--speed", "0", "--store"])
+        .arg(folder.path().join("disk.img"))
+        .arg("--nbd")
+        .arg(format!("unix:{}", folder.path().join("nbd.sock").display()))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("prlimit of util-linux");
+    assert!(first_line(&mut child).starts_with(POOL));
+    let socket = folder.path().join("nbd.sock");
+    let server = Server { child, socket };
+    assert_ne!(flags(&server) & can::READ_ONLY, 0);
+    let mut client = Client::connect(&server);
+    for block in (0..100).chain([300]) {
+        assert_eq!(client.read(block), stamped(block, 7), "block {block}");
+    }
+    assert_eq!(ends_with(&mut client, command::WRITE, 3), error::EPERM);
+    drop(client);
+    drop(server);
+    let server = crate::rig::serve_logged(folder.path(), POOL, &[]);
+    assert_eq!(flags(&server) & can::READ_ONLY, 0);
+    let mut client = Client::connect(&server);
+    assert_eq!(client.read(300), stamped(300, 7));
+    assert_eq!(ends_with(&mut client, command::WRITE, 400), 0);
+    drop(client);
+    end(server);
+    assert!(!log().contains("goes on without"), "{}", log());
+}
+
+/// What is answered at `/healthz`.
+fn healthz(metrics: &Path) -> String {
+    let mut stream = std::os::unix::net::UnixStream::connect(metrics).expect("it listens");
+    let request = b"GET /healthz HTTP/1.1\r\n\r\n";
+    stream.write_all(request).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
 /// Lines that name the store, when the server has ended.
 fn lines_of_the_store(said: ChildStderr) -> Vec<String> {
     let lines = BufReader::new(said).lines().map(|line| line.expect("text"));

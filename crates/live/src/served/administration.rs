@@ -16,6 +16,9 @@ use crate::store::{Ranges, State, save};
 /// An idle pool is let rest for so long at the end, at most: as its tiers wait before they call it rest.
 const REST: Span = Span::from_ms(11_000);
 
+/// So often it is told how far that is.
+const STEP: Span = Span::from_ms(50);
+
 /// What a power cut took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerLoss {
@@ -136,6 +139,9 @@ impl Served {
     /// From now on nothing is written, nor remembered.
     pub(crate) fn make_read_only(&mut self) {
         self.read_only = true;
+        if let Machine::Pool(pool) = &mut self.machine {
+            pool.stop_writing();
+        }
     }
 
     /// The file of the store, if it has one.
@@ -174,6 +180,23 @@ impl Served {
         if let Some(error) = failed {
             self.not_taken(&error);
         }
+        self.has_room();
+    }
+
+    /// Whether the host has room for what a pool's members have written. What waits for it is written then.
+    pub(super) fn has_room(&mut self) -> bool {
+        let Machine::Pool(pool) = &mut self.machine else {
+            return true;
+        };
+        if !pool.is_full() {
+            return true;
+        }
+        let written = !self.read_only && pool.write_waiting().is_ok();
+        if written {
+            let told = "there is room again for its stores: they are written to as before";
+            self.news.push_back(told.into());
+        }
+        written
     }
 
     /// What the drive's model has in its buffer no more goes to the store.
@@ -386,17 +409,28 @@ impl Served {
     /// # Errors
     /// Those of the file system.
     pub fn shut_down(&mut self) -> io::Result<()> {
-        self.rest();
+        self.shut_down_telling(&mut |_| {})
+    }
+
+    /// The same; `stage` hears what is being done, each time when that changes.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn shut_down_telling(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
+        self.rest(stage);
         let synced = match &mut self.machine {
-            Machine::Drive(it) => it.data.sync(),
-            Machine::Pool(pool) => pool.sync(),
+            Machine::Drive(it) => {
+                stage("its data go to the host's disk");
+                it.data.sync()
+            }
+            Machine::Pool(pool) => pool.sync(stage),
         };
         synced.map_err(|error| self.of_store(error))?;
         self.save(true)
     }
 
     /// Lets a pool flush its members and come to rest, so that there is nothing to recover.
-    fn rest(&mut self) {
+    fn rest(&mut self, stage: &mut dyn FnMut(&str)) {
         let Machine::Pool(pool) = &mut self.machine else {
             return;
         };
@@ -416,7 +450,18 @@ impl Served {
         };
         let id = self.slots.insert(slot) as u32;
         pool.submit(self.now, Command::flush(id));
-        let until = self.now + REST;
-        self.run_until(until);
+        let mut reached = self.now;
+        let until = reached + REST;
+        while reached < until {
+            let left = self.gauge(Gauge::DirtyBytes) / f64::from(1 << 20);
+            match left > 0.0 {
+                true => stage(&format!(
+                    "it comes to rest: {left:.0} MiB are not where they stay yet"
+                )),
+                false => stage("it flushes its members and comes to rest"),
+            }
+            reached = (reached + STEP).min(until);
+            self.run_until(reached);
+        }
     }
 }

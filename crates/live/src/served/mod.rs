@@ -5,19 +5,24 @@
 //! live run is compared with a simulation. What an administrator asks of it is in `administration`.
 
 mod administration;
+mod condition;
 mod data;
 mod disk;
 mod division;
 mod findings;
+#[cfg(test)]
+mod full;
 mod held;
 mod machine;
 mod moving;
 mod opening;
 mod pool_opening;
 mod pooled;
+mod room;
 mod suffering;
 mod trouble;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +35,7 @@ use crate::clock::Wall;
 use crate::setup::Setup;
 use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
+pub use condition::Condition;
 use held::Held;
 use machine::Machine;
 use trouble::Trouble;
@@ -199,6 +205,8 @@ pub struct Served {
     latencies: Latencies,
     /// With the store, and with the file of what the drive remembers.
     troubles: [Trouble; 2],
+    /// Other lines to tell.
+    news: VecDeque<String>,
     read_only: bool,
     recording: Option<Box<Recording>>,
 }
@@ -224,6 +232,7 @@ impl Served {
             counters: Counters::default(),
             latencies: Latencies::default(),
             troubles: Default::default(),
+            news: VecDeque::new(),
             read_only: false,
             recording: None,
         }
@@ -326,6 +335,11 @@ impl Served {
             self.end(&slot, Outcome::Busy);
             return;
         }
+        if self.counts_on_room(request.op) && !self.has_room() {
+            let outcome = self.no_room();
+            self.end(&slot, outcome);
+            return;
+        }
         if let Machine::Pool(pool) = &mut self.machine {
             let given = match pool.is_broken() {
                 true => None,
@@ -365,7 +379,9 @@ impl Served {
 
     /// Whether it has work of its own, without commands inside: a pool that copies, or waits to rest.
     pub fn works_alone(&self) -> bool {
-        matches!(self.machine, Machine::Pool(_)) && self.machine.next_event() != Time::NEVER
+        // What it writes without room for it is kept in memory, of which there is not much.
+        matches!(&self.machine, Machine::Pool(pool) if !pool.is_full())
+            && self.machine.next_event() != Time::NEVER
     }
 
     /// Runs the model up to `until`, each event at its own time, and appends the replies.
@@ -428,6 +444,7 @@ impl Served {
             completion.at.since(slot.submitted)
         );
         let outcome = match completion.status {
+            _ if self.counts_on_room(slot.op) => self.no_room(),
             Status::Success => self.carry_out(&slot),
             Status::LbaOutOfRange => Outcome::OutOfRange,
             Status::UnrecoveredReadError => Outcome::UnrecoveredRead,
@@ -438,6 +455,29 @@ impl Served {
             self.count_media_error();
         }
         self.end(&slot, outcome);
+    }
+
+    /// Whether the answer to a command of this kind promises that what members write reaches their stores.
+    #[inline]
+    fn counts_on_room(&self, op: Op) -> bool {
+        match (&self.machine, op) {
+            (Machine::Drive(_), _) | (_, Op::Read) => false,
+            // What was acknowledged before there was no room is durable, or a flush has to make it so.
+            (Machine::Pool(pool), Op::Flush) => {
+                pool.is_full() && pool.needs_flushes() && !self.read_only
+            }
+            (Machine::Pool(pool), _) => pool.is_full(),
+        }
+    }
+
+    /// What a command ends with for which a pool's stores have no room.
+    #[cold]
+    fn no_room(&mut self) -> Outcome {
+        let error = match &self.machine {
+            Machine::Pool(pool) => pool.no_room(),
+            Machine::Drive(_) => io::ErrorKind::StorageFull.into(),
+        };
+        self.not_taken(&error)
     }
 
     /// What a command ends with that the store has refused.
@@ -459,7 +499,8 @@ impl Served {
 
     /// What is wrong with the files of the store and was not told yet, a line; at `now`, since the server started.
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
-        let what = self.troubles.iter_mut().find_map(|it| it.tell(now))?;
+        let trouble = self.troubles.iter_mut().find_map(|it| it.tell(now));
+        let what = trouble.or_else(|| self.news.pop_front())?;
         Some(format!("{}: {what}", self.setup.name))
     }
 

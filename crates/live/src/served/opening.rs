@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use model::management::{Lifetime, ManagedDrive, Management};
@@ -16,7 +17,7 @@ use super::Served;
 use super::data::Data;
 use super::machine::{Machine, Plain};
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{FileStore, MemoryStore, State, Store, no_room, state_path};
+use crate::store::{FileStore, MemoryStore, OWN_FILE, State, Store, no_room, state_path};
 
 impl Setup {
     /// Opens the store and builds the drive.
@@ -201,6 +202,7 @@ pub(super) fn open_file(
                 .read(true)
                 .write(true)
                 .create_new(true)
+                .mode(OWN_FILE)
                 .open(path)
                 .map_err(|error| cannot(path, "created", &error))?;
             lock(path, &file)?;

@@ -8,6 +8,8 @@
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use model::data::{Unreadable, Unwritable};
@@ -16,7 +18,7 @@ use model::media::{DriveConfig, Medium, Seeds};
 use model::tier::offline::{self, Damage, Images, Recovered, Start};
 use model::tier::openings::Opening;
 use model::tier::{Kind, PoolConfig, Target};
-use text::problem::Problems;
+use text::problem::{Place, Problem, Problems};
 
 use super::Served;
 use super::data::Data;
@@ -25,8 +27,9 @@ use super::findings;
 use super::machine::Machine;
 use super::opening::{Opened, cannot, in_memory, open_file, refused};
 use super::pooled::{Disks, MemberStore, Pooled};
+use super::room::Room;
 use crate::setup::{Setup, StoreChoice};
-use crate::store::{PoolState, State, no_room, pool_state_path, state_path};
+use crate::store::{OWN_FOLDER, PoolState, State, no_room, pool_state_path, state_path};
 
 /// The number of a pool in memory.
 const IN_MEMORY: u128 = 1;
@@ -224,7 +227,8 @@ impl Setup {
                 continue;
             };
             if folder.is_new && !path.exists() {
-                fs::create_dir(path).map_err(|error| cannot(path, "created", &error))?;
+                let folder = fs::DirBuilder::new().mode(OWN_FOLDER).create(path);
+                folder.map_err(|error| cannot(path, "created", &error))?;
             }
             let image = path.join(format!("{}.img", name.replace('/', "_")));
             let gone = !image.exists() && !state_path(&image).exists();
@@ -263,6 +267,7 @@ impl Setup {
         let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
         let mut said = self.precondition;
         let rings = config.rings();
+        let room = Room::default();
         for (index, ((member, (_, sheet)), one)) in
             config.members.iter().zip(&sheets).zip(opened).enumerate()
         {
@@ -291,7 +296,7 @@ impl Setup {
             for &(start, end) in &state.unreadable {
                 data.spoil(start, end - start);
             }
-            disks.push(Disk::new(data));
+            disks.push(Disk::new(&member.name, data, room.clone()));
             stores.push(MemberStore {
                 name: member.name.clone(),
                 state,
@@ -299,7 +304,7 @@ impl Setup {
                 absent,
             });
         }
-        let found = self.found(&config, folder, &mut disks, &stores)?;
+        let found = self.found(&config, folder, &mut disks, &stores, &room)?;
         let mut lines = findings::lines(&config, &found);
         for (store, before) in stores.iter_mut().zip(&found.before) {
             if !folder.is_new && store.state.opening < *before {
@@ -313,10 +318,14 @@ impl Setup {
         let serial = folder.state.serial.clone();
         self.precondition = said;
         let uuid = folder.state.uuid;
-        let pool = Pooled::new((config, uuid), drives, disks, stores, found);
+        let pool = Pooled::new((config, uuid), room.clone(), drives, disks, stores, found);
         let machine = Machine::Pool(Box::new(pool));
         let mut served = Served::new(self, machine, folder.state.bytes, serial);
         served.findings = lines;
+        if room.is_full() {
+            // What recovery has to write is in memory only.
+            served.make_read_only();
+        }
         Ok(served)
     }
 
@@ -327,10 +336,16 @@ impl Setup {
         folder: &Folder,
         disks: &mut [Disk],
         stores: &[MemberStore],
+        room: &Room,
     ) -> Result<Recovered, Problems> {
         let absent: Vec<bool> = stores.iter().map(|it| it.absent).collect();
         let uuid = folder.state.uuid;
         let damaged = |(tier, damage): (String, Damage)| {
+            if room.overflowed() {
+                let path = folder.path.as_ref();
+                let origin = path.map_or(self.name.clone(), |path| path.display().to_string());
+                return without_room(origin, &room.error());
+            }
             let what = findings::damage(config, &tier, damage);
             match (&folder.path, findings::way_on(damage)) {
                 (Some(path), Some(help)) => refused(path, what, help),
@@ -365,6 +380,16 @@ impl Setup {
             }
         }
         let found = offline::open(config, &start, &mut images).map_err(damaged)?;
+        if room.is_full() {
+            // The members' stores do not have this opening, so the folder must not say so.
+            return match (&folder.path, folder.is_new) {
+                (Some(path), true) => {
+                    let origin = path.display().to_string();
+                    Err(without_room(origin, &room.error()))
+                }
+                _ => Ok(found),
+            };
+        }
         if let Some(path) = &folder.path {
             let file = pool_state_path(path);
             let state = PoolState {
@@ -379,6 +404,16 @@ impl Setup {
         }
         Ok(found)
     }
+}
+
+/// A pool whose stores have no room for what has to be written before it can be served.
+fn without_room(origin: String, error: &io::Error) -> Problems {
+    Problems(vec![Problem {
+        origin,
+        place: Place::Whole,
+        what: error.to_string(),
+        help: Some("make room on that disk, and start again: nothing is lost by that".into()),
+    }])
 }
 
 /// Lets a recovery read, and forgets what it would write: whether it is refused does not depend on that.

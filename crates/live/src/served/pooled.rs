@@ -14,6 +14,7 @@ use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
 use super::disk::Disk;
 use super::findings;
+use super::room::{MOST, Room};
 use crate::store::{State, save};
 
 /// Acknowledged writes of a member that are kept apart before its drive is asked which of them are on the medium.
@@ -52,6 +53,7 @@ pub(super) struct Pooled {
     current: Option<(u64, u32, Payload)>,
     commands: [u64; 2],
     failure: Option<String>,
+    room: Room,
 }
 
 /// The stores of a pool that does not run.
@@ -99,6 +101,7 @@ impl Pooled {
     /// A pool of these drives and stores, with tiers as they were found on them.
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
+        room: Room,
         drives: Vec<ManagedDrive>,
         disks: Vec<Disk>,
         stores: Vec<MemberStore>,
@@ -133,7 +136,49 @@ impl Pooled {
             current: None,
             commands: [0; 2],
             failure: None,
+            room,
         }
+    }
+
+    /// Whether the host has no room for what members write: then it is kept in memory, and nothing that a client is told
+    /// may count on it.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.room.is_full()
+    }
+
+    /// Writes what members have written since there was no room, as far as there is room now; whether all is written.
+    ///
+    /// # Errors
+    /// What the host says, with the store's name.
+    pub(super) fn write_waiting(&mut self) -> io::Result<()> {
+        if self.room.stays() || self.room.overflowed() {
+            return Err(self.room.error());
+        }
+        loop {
+            let members = self.pool.members().iter().map(|it| it.contents());
+            let oldest = members.map(Disk::oldest_waiting).enumerate();
+            let oldest = oldest.filter_map(|(member, order)| Some((order?, member)));
+            let Some((_, member)) = oldest.min() else {
+                self.room.clear();
+                return Ok(());
+            };
+            let written = self.with_disk(member as u16, Disk::write_oldest);
+            if let Err(error) = written {
+                self.room.fill(&self.stores[member].name, &error);
+                return Err(self.room.error());
+            }
+        }
+    }
+
+    /// From now on no store is written to.
+    pub(super) fn stop_writing(&mut self) {
+        self.room.stay();
+    }
+
+    /// What the host said when a store could not grow.
+    pub(super) fn no_room(&self) -> io::Error {
+        self.room.error()
     }
 
     /// The names of its members.
@@ -339,7 +384,25 @@ impl Pooled {
 
     /// Why it cannot be used any more, if it cannot.
     pub(super) fn is_broken(&self) -> bool {
-        self.failure.is_some()
+        self.failure.is_some() || self.room.overflowed()
+    }
+
+    /// The same in words.
+    pub(super) fn why_broken(&self) -> Option<String> {
+        let full = || {
+            let most = MOST >> 20;
+            format!(
+                "more than {most} MiB wait for room on the disk of its stores: make room and start it again"
+            )
+        };
+        let overflowed = self.room.overflowed();
+        self.failure.clone().or_else(|| overflowed.then(full))
+    }
+
+    /// The names of the members that do not answer.
+    pub(super) fn dead(&self) -> impl Iterator<Item = &str> {
+        let members = self.stores.iter().zip(self.pool.members());
+        { members }.filter_map(|(store, member)| member.is_dead().then_some(&*store.name))
     }
 
     /// Something that the host could not do for a member's store.
@@ -420,9 +483,18 @@ impl Pooled {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn sync(&mut self) -> io::Result<()> {
-        (0..self.stores.len() as u16)
-            .try_for_each(|member| self.with_disk(member, Disk::sync_to_host))
+    pub(super) fn sync(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
+        if self.room.is_full() && !self.room.stays() {
+            self.write_waiting()?;
+        }
+        let members = self.stores.len();
+        (0..members).try_for_each(|member| {
+            let (name, number) = (&self.stores[member].name, member + 1);
+            stage(&format!(
+                "{name} goes to the host's disk ({number} of {members})"
+            ));
+            self.with_disk(member as u16, Disk::sync_to_host)
+        })
     }
 
     /// The limit of the first member's governor, if it has one.

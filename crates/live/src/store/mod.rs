@@ -17,6 +17,10 @@ pub use memory::MemoryStore;
 pub use pool::{PoolState, pool_state_path};
 pub use state::{Share, State, save, state_path};
 
+/// Permissions of the files of a store, and of a pool's folder: the owner's alone, whatever the umask.
+pub(crate) const OWN_FILE: u32 = 0o600;
+pub(crate) const OWN_FOLDER: u32 = 0o700;
+
 /// Bytes of a page, in which caches and memory keep data.
 const PAGE: u64 = 4096;
 

@@ -4,10 +4,12 @@
 //! line with the CRC-32C of all before it. It is replaced as a whole, so a crash leaves the old one or the new one.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use super::OWN_FILE;
 use model::Span;
 use model::management::Lifetime;
 use model::media::Precondition;
@@ -300,7 +302,9 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    let written = File::create(&new).and_then(|mut file| {
+    let mut own = OpenOptions::new();
+    own.write(true).create(true).truncate(true).mode(OWN_FILE);
+    let written = own.open(&new).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_data()
     });

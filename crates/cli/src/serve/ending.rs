@@ -1,0 +1,83 @@
+//! What an orderly end does, said every few seconds if it takes long.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// From one line to the next.
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Says what is being done, until it is dropped.
+pub(super) struct Ending {
+    doing: Arc<Mutex<String>>,
+    over: Option<Sender<()>>,
+    teller: Option<JoinHandle<()>>,
+}
+
+impl Ending {
+    /// On the error output.
+    pub(super) fn new() -> Ending {
+        Ending::telling(EVERY, |line| eprintln!("{line}"))
+    }
+
+    fn telling(every: Duration, tell: impl Fn(&str) + Send + 'static) -> Ending {
+        let doing = Arc::new(Mutex::new(String::new()));
+        let (over, ended) = mpsc::channel::<()>();
+        let now = Arc::clone(&doing);
+        let begin = Instant::now();
+        let teller = thread::spawn(move || {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let doing = now.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                tell(&format!(
+                    "ending since {:.0} s: {doing}",
+                    begin.elapsed().as_secs_f64()
+                ));
+            }
+        });
+        Ending {
+            doing,
+            over: Some(over),
+            teller: Some(teller),
+        }
+    }
+
+    /// This is being done from now on, to the drive of this name.
+    pub(super) fn does(&self, drive: &str, what: &str) {
+        let mut doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
+        *doing = format!("{drive}: {what}");
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        drop(self.over.take());
+        if let Some(teller) = self.teller.take() {
+            // It says lines and nothing else.
+            let _ = teller.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_said_until_it_is_over() {
+        let (tell, told) = mpsc::channel();
+        let ending = Ending::telling(Duration::from_millis(1), move |line| {
+            // Who listens may have heard enough.
+            let _ = tell.send(line.to_owned());
+        });
+        ending.does("tank", "it comes to rest");
+        let mut lines = told.iter();
+        let line = lines.find(|line| line.contains("tank: it comes to rest"));
+        assert!(line.is_some_and(|it| it.starts_with("ending since ")));
+        ending.does("tank", "1 of 2");
+        assert!(lines.any(|line| line.ends_with("tank: 1 of 2")));
+        drop(ending);
+        // The teller is gone: nothing more comes.
+        assert!(lines.by_ref().all(|line| line.ends_with("1 of 2")));
+    }
+}

@@ -1,0 +1,85 @@
+//! How a served drive or pool does, in a word and its reasons: for those who check whether it works.
+
+use std::fmt;
+
+use model::Time;
+
+use super::Served;
+use super::machine::Machine;
+
+/// The condition of a served drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// All is well.
+    Ok,
+    /// It works, and something should be done about it.
+    Degraded,
+    /// It takes no writes.
+    ReadOnly,
+    /// It answers nothing.
+    Failed,
+}
+
+impl Condition {
+    /// Whether clients can write to it.
+    pub fn takes_writes(self) -> bool {
+        matches!(self, Condition::Ok | Condition::Degraded)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Condition::Ok => "ok",
+            Condition::Degraded => "degraded",
+            Condition::ReadOnly => "read-only",
+            Condition::Failed => "failed",
+        })
+    }
+}
+
+impl Served {
+    /// Its condition at `now`, and why it is not better.
+    pub fn condition(&mut self, now: Time) -> (Condition, Vec<String>) {
+        let warning = self.health(now).warning;
+        let mut reasons = Vec::new();
+        let mut condition = Condition::Ok;
+        let mut is = |what: Condition, why: String| {
+            if what as u8 > condition as u8 {
+                condition = what;
+            }
+            reasons.push(why);
+        };
+        let (mut dead, mut full) = (0, false);
+        if let Machine::Pool(pool) = &self.machine {
+            if let Some(why) = pool.why_broken() {
+                is(Condition::Failed, why);
+            }
+            full = pool.is_full();
+            if full {
+                let why = format!("no room for its stores: {}", pool.no_room());
+                is(Condition::ReadOnly, why);
+            }
+            for name in pool.dead() {
+                dead += 1;
+                is(Condition::Degraded, format!("{name} does not answer"));
+            }
+        }
+        if warning.read_only && !full {
+            is(Condition::ReadOnly, "it takes no writes".into());
+        }
+        let worn = [
+            (warning.spare, "its spare is below the threshold"),
+            (warning.temperature, "it is too hot"),
+            (
+                warning.reliability && dead == 0,
+                "its reliability is reduced",
+            ),
+            (warning.backup, "its power-loss protection has failed"),
+        ];
+        for (_, why) in worn.iter().filter(|(warns, _)| *warns) {
+            is(Condition::Degraded, (*why).into());
+        }
+        (condition, reasons)
+    }
+}

@@ -10,6 +10,7 @@ use report::{csv, decide};
 use study::decide::explain::answer::{Answer, Request, explain};
 use study::decide::explain::file::{self, Run};
 use study::decide::explain::steadiness;
+use text::foreign;
 use text::problem::Problems;
 
 use crate::drive::{DriveArgs, Sorted, load, sort};
@@ -225,16 +226,20 @@ fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
 }
 
 fn text_of(path: &Path) -> Result<String, Problems> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let read = match path == Path::new("-") {
-        true => io::stdin().lock().read_to_string(&mut text).map(|_| ()),
-        false => fs::read_to_string(path).map(|read| text = read),
+        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
+        false => fs::read(path).map(|read| bytes = read),
     };
-    let refused = |error| {
-        Problems::whole(
-            path.display().to_string(),
-            format!("cannot be read: {error}"),
-        )
-    };
-    read.map(|()| text).map_err(refused)
+    let origin = path.display().to_string();
+    read.map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
+    if let Some(encoding) = foreign::utf16(&bytes) {
+        let mut problems = Problems::whole(origin, format!("is {encoding}, not UTF-8"));
+        problems.0[0].help = Some(String::from(foreign::UTF16_HELP));
+        return Err(problems);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problems::whole(origin, format!("is not text in UTF-8: byte {at}"))
+    })
 }

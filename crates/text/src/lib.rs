@@ -2,6 +2,7 @@
 //! say enough, tables and sentences that fit a terminal.
 
 pub mod digits;
+pub mod foreign;
 pub mod problem;
 pub mod quantity;
 pub mod terminal;

@@ -20,6 +20,7 @@ pub fn answer(answer: &Answer) -> String {
             megabytes_a_second(answer.measured.mb_s)
         ));
         sentences.extend(answer.change.as_ref().map(changed));
+        sentences.extend(follows(answer));
         return sentences.join(" ");
     };
     sentences.push(far(answer, model));
@@ -27,7 +28,13 @@ pub fn answer(answer: &Answer) -> String {
     sentences.extend(answer.change.as_ref().map(changed));
     sentences.extend(costs(model));
     sentences.extend(change(answer, model));
+    sentences.extend(follows(answer));
     sentences.join(" ")
+}
+
+/// What follows from the bound.
+fn follows(answer: &Answer) -> Option<String> {
+    (!answer.follows.is_empty()).then(|| format!("What helps: {}.", answer.follows.join("; ")))
 }
 
 /// What became slower or faster while it ran.

@@ -10,6 +10,7 @@ use text::problem::{Place, Problem, Problems};
 use workload::fio::{self, JobSet, Surroundings};
 use workload::job::Job;
 
+use super::documents;
 use super::sound::{contradictions, microseconds};
 use crate::measure;
 
@@ -130,32 +131,27 @@ pub(crate) struct Group {
     pub(crate) unlike: Vec<String>,
 }
 
-/// What an object has under this key; nothing where it has none, or is no object.
-fn taken(from: &mut Value, key: &str) -> Value {
-    from.get_mut(key).map(Value::take).unwrap_or_default()
-}
-
 /// Parts fio's JSON by reporting group, or that of each step of a measurement; `origin` names the file in messages.
 ///
 /// # Errors
 /// It is neither.
 pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
-    // fio prints notes before the JSON when its output goes to one file.
-    let json = &text[text.find('{').unwrap_or(0)..];
-    let mut all = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-    let root = match all.next() {
-        None => Err(String::from("it is empty")),
-        Some(root) => root.map_err(|error| error.to_string()),
-    };
-    let root = root.map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
-    // Behind it stands fio's text, if that was asked for too (--output-format=normal,json), but never a second result.
-    let behind = json[all.byte_offset()..].trim();
-    if behind.contains('{') || !(behind.is_empty() || root.is_object()) {
-        let what = "not fio's JSON: something stands behind it, as when fio wrote into a file that was there";
-        return Err(refused(origin, String::from(what)));
+    let found = documents::last(text)
+        .map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
+    let mut unlike = Vec::new();
+    if found.count > 1 || found.cut {
+        let cut = match found.cut {
+            true => ", before one that is cut off",
+            false => "",
+        };
+        unlike.push(format!(
+            "the file holds {} complete results, as --status-interval and appending make them: the last one counts{cut}",
+            found.count
+        ));
     }
+    let root = found.last;
     if !measure::is_ours(&root) {
-        return of_fio(origin, root, &[]);
+        return of_fio(origin, root, &unlike);
     }
     let mut all = Entries {
         version: String::new(),
@@ -205,27 +201,31 @@ fn refused(origin: &str, what: String) -> Problems {
 }
 
 fn of_fio(origin: &str, mut root: Value, unlike: &[String]) -> Result<Entries, Problems> {
-    let jobs = match taken(&mut root, "jobs") {
-        Value::Array(jobs) if !jobs.is_empty() => jobs,
-        _ => return Err(refused(origin, "there is no `jobs` in it".into())),
+    if !root.is_object() {
+        return Err(refused(origin, "there is no `jobs` in it".into()));
+    }
+    let jobs = documents::jobs(&mut root);
+    if jobs.is_empty() {
+        return Err(refused(origin, "there is no `jobs` in it".into()));
+    }
+    let key = |job: &Value| {
+        let address = (job["hostname"].clone(), job["port"].clone());
+        (address, job["groupid"].as_u64().unwrap_or_default())
     };
-    let mut groups: Vec<(u64, Vec<Value>)> = Vec::new();
-    for entry in jobs {
-        let group = entry["groupid"].as_u64().unwrap_or_default();
+    let mut groups: Vec<Group> = Vec::new();
+    for (globals, job) in jobs {
         match groups.last_mut() {
-            Some((last, members)) if *last == group => members.push(entry),
-            _ => groups.push((group, vec![entry])),
+            Some(group) if key(&group.members[0]) == key(&job) => group.members.push(job),
+            _ => groups.push(Group {
+                globals,
+                members: vec![job],
+                unlike: unlike.to_vec(),
+            }),
         }
     }
-    let globals = taken(&mut root, "global options");
-    let group = |(_, members)| Group {
-        globals: globals.clone(),
-        members,
-        unlike: unlike.to_vec(),
-    };
     Ok(Entries {
         version: root["fio version"].as_str().unwrap_or_default().to_owned(),
-        groups: groups.into_iter().map(group).collect(),
+        groups,
     })
 }
 
@@ -492,14 +492,15 @@ mod tests {
     }
 
     #[test]
-    fn text_around_the_json_is_fios_own_and_a_second_result_is_refused() {
+    fn text_around_the_json_is_fios_own_and_of_several_results_the_last_counts() {
         let one = json(r#""rw": "randread", "bs": "4k""#);
         let alone = read("results.json", &one).expect("a result");
         let around = format!("note: both\n{one}\na: (groupid=0, jobs=1): err= 0: pid=7\n");
         assert_eq!(read("results.json", &around).expect("a result"), alone);
         let twice = format!("{one}\n{one}");
-        let refused = read("results.json", &twice).expect_err("two results");
-        assert!(refused.to_string().contains("stands behind"), "{refused}");
+        let last = read("results.json", &twice).expect("two results");
+        assert_eq!(last[0].targets, alone[0].targets);
+        assert!(last[0].unlike[0].contains("2 complete results"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
 
 mod auto;
+mod documents;
 mod drive;
 mod host;
 mod ledger;
@@ -19,7 +20,7 @@ mod rows;
 mod search;
 mod sensitivity;
 mod sheet;
-mod sound;
+pub(crate) mod sound;
 mod unit;
 mod volume;
 mod write;

@@ -34,7 +34,7 @@ fn number(side: &Value, key: &str) -> Option<f64> {
 }
 
 /// One statistic of latency in microseconds: fio's since 3.0 in nanoseconds, before in microseconds.
-pub(super) fn microseconds(side: &Value, kind: &str, of: impl Fn(&Value) -> &Value) -> Option<f64> {
+pub(crate) fn microseconds(side: &Value, kind: &str, of: impl Fn(&Value) -> &Value) -> Option<f64> {
     let since_3 = of(&side[format!("{kind}_ns")]).as_f64();
     since_3
         .map(|ns| ns / 1e3)
@@ -48,24 +48,91 @@ pub(super) fn contradictions(
     has_ramp: bool,
 ) -> Vec<(String, &'static str)> {
     let uncounted = if has_ramp { queued(jobs) } else { 0.0 };
-    let mut all = Vec::new();
-    for error in members.iter().filter_map(|member| member["error"].as_i64()) {
-        if error != 0 {
-            all.push((
-                format!("fio ended it with error {error}"),
-                "measure it again: its figures are of what went well before",
-            ));
-        }
-    }
+    let mut all = impossible(members);
     for (index, key) in ["read", "write"].into_iter().enumerate() {
         for side in members.iter().map(|member| &member[key]) {
-            all.extend(of_side(key, side));
             all.extend(of_options((key, index), side, jobs, uncounted));
         }
     }
     all.extend(in_flight(jobs, members));
     all.dedup();
     all
+}
+
+/// Objects of a job's results that have figures of I/O.
+const SIDES: [&str; 5] = ["read", "write", "trim", "sync", "mixed"];
+
+/// What cannot be in the results of any job, whatever its options: an error that ended it, and figures that no run has.
+pub(crate) fn impossible(members: &[Value]) -> Vec<(String, &'static str)> {
+    let mut all = Vec::new();
+    for member in members {
+        if let Some(error) = member["error"].as_i64().filter(|&error| error != 0) {
+            all.push((
+                format!("fio ended it with error {error}"),
+                "measure it again: its figures are of what went well before",
+            ));
+        }
+        for key in ["usr_cpu", "sys_cpu", "job_runtime"] {
+            all.extend(absurd(key, &member[key]));
+        }
+        for key in SIDES {
+            all.extend(negative(key, &member[key]));
+        }
+        for key in ["read", "write", "mixed"] {
+            all.extend(of_side(key, &member[key]));
+        }
+    }
+    all.dedup();
+    all
+}
+
+/// Figures of a side that must be numbers.
+const FIGURES: [&str; 6] = ["io_bytes", "bw_bytes", "bw", "iops", "runtime", "total_ios"];
+/// More than any figure of a run: I/Os, bytes and nanoseconds of a century.
+const MOST: f64 = 4e18;
+/// I/Os a second that no device does.
+const MOST_IOPS: f64 = 1e10;
+const AS_WRITTEN: &str = "take the file as fio wrote it";
+
+/// The first figure of a side that is below zero, beyond all measure or no number.
+fn negative(key: &str, side: &Value) -> Option<(String, &'static str)> {
+    let figures = FIGURES.into_iter().find_map(|name| {
+        let most = if name == "iops" { MOST_IOPS } else { MOST };
+        let figure = &side[name];
+        let wrong = match figure.as_f64() {
+            Some(number) => !(0.0..=most).contains(&number),
+            None => !figure.is_null(),
+        };
+        wrong.then(|| (format!("{key}: {name} is {figure}"), AS_WRITTEN))
+    });
+    let latencies = || {
+        let kinds = ["slat", "clat", "lat", "slat_ns", "clat_ns", "lat_ns"];
+        kinds.into_iter().find_map(|kind| {
+            // Of no I/O fio may print the initial values of its extremes.
+            if side[kind]["N"] == 0 {
+                return None;
+            }
+            let statistics = side[kind].as_object()?;
+            let percentiles = side[kind]["percentile"].as_object();
+            let all = statistics.iter().chain(percentiles.into_iter().flatten());
+            let number = |value: &Value| value.as_f64();
+            let (name, figure) = all
+                .filter_map(|(name, value)| Some((name, number(value)?)))
+                .find(|(_, figure)| !(0.0..=1.9e19).contains(figure))?;
+            Some((format!("{key}: {name} of {kind} is {figure}"), AS_WRITTEN))
+        })
+    };
+    figures.or_else(latencies)
+}
+
+/// A figure of the job itself that is below zero or more than a thread can have.
+fn absurd(key: &str, figure: &Value) -> Option<(String, &'static str)> {
+    let most = if key == "job_runtime" { MOST } else { 1_000.0 };
+    let wrong = match figure.as_f64() {
+        Some(number) => !(0.0..=most).contains(&number),
+        None => !figure.is_null(),
+    };
+    wrong.then(|| (format!("{key} is {figure}"), AS_WRITTEN))
 }
 
 /// What one direction says of itself.
@@ -76,7 +143,7 @@ fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
     if iops > 0.0 && ios == 0.0 {
         all.push((
             format!("{iops:.0} {key} IOPS, and not one I/O (`total_ios` is 0)"),
-            "take the file as fio wrote it",
+            AS_WRITTEN,
         ));
     }
     if let Some(runtime) = number(side, "runtime").filter(|&ms| ms >= SHORTEST_MS && ios > 0.0) {
@@ -86,9 +153,11 @@ fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
                 format!(
                     "{iops:.0} {key} IOPS, where {ios:.0} I/Os in {runtime:.0} ms are {counted:.0}"
                 ),
-                "take the file as fio wrote it",
+                AS_WRITTEN,
             ));
         }
+        all.extend(longer_than_the_run(key, side, runtime));
+        all.extend(bandwidth(key, side, runtime));
     }
     if ios == 0.0 {
         return all;
@@ -101,12 +170,36 @@ fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
         {
             all.push((
                 format!("{key} latency (`{kind}`): a mean of {mean:.1} us between a least of {min:.1} and a greatest of {max:.1}"),
-                "take the file as fio wrote it",
+                AS_WRITTEN,
             ));
         }
         all.extend(falling(key, kind, side));
     }
     all
+}
+
+/// A mean latency of which not one I/O fits the run: latencies beside which nothing else ran last as long as it at most.
+fn longer_than_the_run(key: &str, side: &Value, runtime_ms: f64) -> Option<(String, &'static str)> {
+    let mean = microseconds(side, "lat", |statistics| &statistics["mean"])? / 1e3;
+    (mean > 2.0 * runtime_ms + 60e3).then(|| {
+        (
+            format!("{key} latency: a mean of {mean:.0} ms in a run of {runtime_ms:.0} ms"),
+            AS_WRITTEN,
+        )
+    })
+}
+
+/// A bandwidth that is not the bytes over the runtime. fio 2 counted `io_bytes` in KiB and has no `bw_bytes`.
+fn bandwidth(key: &str, side: &Value, runtime_ms: f64) -> Option<(String, &'static str)> {
+    let bytes = number(side, "io_bytes")?;
+    let is = number(side, "bw_bytes")?;
+    let counted = bytes / runtime_ms * 1e3;
+    ((is - counted).abs() > counted * ROUNDING + 2048.0).then(|| {
+        (
+            format!("{is:.0} bytes/s of {key}s, where {bytes:.0} bytes in {runtime_ms:.0} ms are {counted:.0}"),
+            AS_WRITTEN,
+        )
+    })
 }
 
 /// The first percentile that lies below one before it.
@@ -130,7 +223,7 @@ fn falling(key: &str, kind: &str, side: &Value) -> Option<(String, &'static str)
             "{key} latency (`{kind}`): percentile {} is below percentile {}",
             wrong[1].0, wrong[0].0
         ),
-        "take the file as fio wrote it",
+        AS_WRITTEN,
     ))
 }
 

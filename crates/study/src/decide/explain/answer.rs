@@ -16,6 +16,7 @@ use super::pairs;
 use super::rating::{self, Rating};
 pub use super::runs::{AGREES, Trial};
 use super::runs::{ALIKE, Case, Runs, Seen, SideAnatomy, agrees, trial};
+use super::syncs;
 use crate::decide::tally::{busiest, place};
 use crate::ledger::support;
 use crate::review::results::rounded;
@@ -43,6 +44,8 @@ pub struct Answer {
     pub run: String,
     /// What bound it.
     pub bound: Bound,
+    /// What follows from that, in sentences; empty where that depends on more.
+    pub follows: Vec<String>,
     /// What the file says.
     pub measured: Facts,
     /// In what it was measured otherwise than a model runs it.
@@ -109,6 +112,7 @@ pub fn explain(
     let mut answer = Answer {
         run: run.name.clone(),
         bound: run.bound(),
+        follows: Vec::new(),
         measured: run.facts.clone(),
         unlike: run.unlike.clone(),
         change: None,
@@ -116,8 +120,20 @@ pub fn explain(
     };
     let Some(request) = request else {
         answer.change = change::of(run, None);
+        answer.follow(run, None);
         return Ok(answer);
     };
+    if run.targets.is_empty() {
+        let what = format!(
+            "{}: reads and writes were reported as one (`mixed`), or there are only trims: a model cannot be compared",
+            run.name
+        );
+        let mut problems = Problems::whole("--drive", what);
+        problems.0[0].help = Some(String::from(
+            "leave --drive out, or measure reads and writes without unified_rw_reporting",
+        ));
+        return Err(problems);
+    }
     if run.jobs.is_empty() {
         let what = format!(
             "{}: the file has no options of the job, so a model cannot run it",
@@ -136,7 +152,25 @@ pub fn explain(
     answer.change = change::of(run, Some((&request.drive, &rates)));
     answer.model = Some(modelled);
     answer.bound = bound;
+    answer.follow(run, Some(&request.drive));
     Ok(answer)
+}
+
+impl Answer {
+    /// Adds what follows from the bound. What is bound by syncs is told of no deeper queues and no more threads.
+    fn follow(&mut self, run: &Run, drive: Option<&DriveSheet>) {
+        if self.bound.by != "sync" {
+            return;
+        }
+        let protected = drive.and_then(|drive| drive.power_loss_protection);
+        self.follows = syncs::follows(&run.jobs, protected);
+        if let Some(model) = &mut self.model {
+            model
+                .options
+                .retain(|it| it.key != "depth" && it.key != "threads");
+            model.advice = None;
+        }
+    }
 }
 
 fn modelled(
@@ -299,8 +333,11 @@ fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
 /// What bounds a run, by its model.
 fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Bound {
     let by_file = run.bound();
-    if by_file.by == "rate" {
+    if matches!(by_file.by, "rate" | "sync") {
         return by_file;
+    }
+    if let Some(bound) = held_by_syncs(run, options) {
+        return bound;
     }
     let slowest = seen.slowest_part();
     if let Some((Part::Throttle, share)) = slowest.filter(|(_, share)| *share >= HELD_BACK) {
@@ -354,6 +391,22 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
         },
         None => by_file,
     }
+}
+
+/// Syncs that the file does not time, if the model does at least twice as much without them.
+fn held_by_syncs(run: &Run, options: &[Trial]) -> Option<Bound> {
+    let without = options.iter().find(|trial| trial.key == "sync")?;
+    (without.factor >= 1.0 / syncs::BOUND).then(|| {
+        let what = syncs::synchronous_writes(&run.jobs).unwrap_or("fsync or fdatasync");
+        Bound {
+            by: "sync",
+            text: format!(
+                "its {what}: without it the model does {} IOPS, {:.1} times as many",
+                text::digits::count(without.iops),
+                without.factor
+            ),
+        }
+    })
 }
 
 /// The queue or the threads, if more of them do more.

@@ -1,7 +1,8 @@
 //! What fio's JSON says by itself: rates and latencies, how many I/Os were in flight (Little's law), what the threads' CPU time says,
 //! and what was asked, if the options are in it.
 //!
-//! Source: fio 3's HOWTO, "JSON output". Left out: trims, whose figures nothing here needs; fio 2, whose latencies have other names.
+//! Source: fio 3's HOWTO, "JSON output", and `stat.c`. fio 2 has latencies in microseconds, fio before 3.6 bandwidth in KiB/s alone.
+//! Trims count where a job has nothing else. Left out: figures by priority.
 
 use model::host::Engine;
 use serde::Serialize;
@@ -10,7 +11,9 @@ use text::problem::{Place, Problem, Problems};
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
 use super::steadiness::{self, Steadiness};
+use super::syncs::{self, Syncs};
 use crate::fit::measured::{self, Group, Target};
+use crate::fit::sound::{self, microseconds};
 use crate::review::results::rounded;
 
 /// One reporting group of a file of fio's results: jobs that ran together.
@@ -43,6 +46,8 @@ pub struct Facts {
     pub asked: Option<Asked>,
     /// Whether the file agrees with Little's law.
     pub little: Little,
+    /// Its syncs; null if fio timed none.
+    pub syncs: Option<Syncs>,
     /// Whether it was steady.
     pub steadiness: Steadiness,
 }
@@ -50,7 +55,7 @@ pub struct Facts {
 /// Reads or writes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Side {
-    /// `reads` or `writes`.
+    /// `reads` or `writes`; `reads and writes` where fio reported them as one, `trims` of a job that only trims.
     pub direction: &'static str,
     /// I/Os.
     pub ios: f64,
@@ -101,7 +106,7 @@ pub struct Little {
 /// What bounds a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Bound {
-    /// `thread`, `queue`, `link`, `controller`, `dies`, `limit`, `pool`, `rate`, or `unknown`.
+    /// `thread`, `queue`, `sync`, `link`, `controller`, `dies`, `limit`, `pool`, `rate`, or `unknown`.
     pub by: &'static str,
     /// In words, to follow "bound by".
     pub text: String,
@@ -122,14 +127,6 @@ const HELD: f64 = 0.97;
 /// Everything wrong with it.
 pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
     let file = measured::entries(origin, text)?;
-    if file.version.starts_with("fio-2") || file.version.starts_with("fio-1") {
-        return Err(Problems(vec![Problem {
-            origin: origin.to_owned(),
-            place: Place::Whole,
-            what: format!("made by {}, whose latencies have other names", file.version),
-            help: Some(String::from("measure with fio 3")),
-        }]));
-    }
     let mut problems = Problems::default();
     let mut runs = Vec::new();
     for group in &file.groups {
@@ -149,12 +146,17 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
         true => measured::jobs_of(origin, group)?,
         false => (Vec::new(), group.unlike.clone(), names(members)),
     };
+    refuse_impossible(origin, &name, members)?;
     unlike.extend(on_a_file_system(globals, members));
-    let targets = measured::figures(origin, &name, members)?;
-    let sides: Vec<Side> = [("read", "reads"), ("write", "writes")]
-        .into_iter()
-        .filter_map(|(key, name)| side(members, key, name))
-        .collect();
+    let sides = sides(members);
+    let targets = match sides.first() {
+        // Nothing of a model is compared with these.
+        Some(Side {
+            direction: "reads and writes" | "trims",
+            ..
+        }) => Vec::new(),
+        _ => measured::figures(origin, &name, members)?,
+    };
     let asked = asked(&jobs);
     let sum = |figure: fn(&Side) -> f64| sides.iter().map(figure).sum::<f64>();
     Ok(Run {
@@ -163,6 +165,7 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
             mb_s: rounded(sum(|side| side.mb_s)),
             cpu: cpu(members),
             little: little(&sides, asked.as_ref()),
+            syncs: syncs::of(members, &jobs),
             steadiness: steadiness::of_samples(members),
             asked,
             sides,
@@ -172,6 +175,35 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
         unlike,
         targets,
     })
+}
+
+/// Refuses results that fio ended with an error, and figures that no run has.
+fn refuse_impossible(origin: &str, name: &str, members: &[Value]) -> Result<(), Problems> {
+    let problem = |(what, help): (String, &str)| Problem {
+        origin: origin.to_owned(),
+        place: Place::Whole,
+        what: format!("job {name}: {what}"),
+        help: Some(help.to_owned()),
+    };
+    let all = sound::impossible(members).into_iter().map(problem);
+    Problems(all.collect()).or(())
+}
+
+/// Reads and writes, or both together where fio reported them as one, or trims of a job that has nothing else.
+fn sides(members: &[Value]) -> Vec<Side> {
+    let of = |kinds: &[(&str, &'static str)]| -> Vec<Side> {
+        let sides = kinds.iter();
+        sides
+            .filter_map(|(key, name)| side(members, key, name))
+            .collect()
+    };
+    let tries: [&[(&str, &'static str)]; 3] = [
+        &[("read", "reads"), ("write", "writes")],
+        &[("mixed", "reads and writes")],
+        &[("trim", "trims")],
+    ];
+    let found = tries.into_iter().map(of).find(|sides| !sides.is_empty());
+    found.unwrap_or_default()
 }
 
 /// What is said of a run on files and not on a device.
@@ -205,8 +237,10 @@ fn side(members: &[Value], key: &str, direction: &'static str) -> Option<Side> {
     let sum = |figure: &str| sides.iter().map(|side| number(&side[figure])).sum::<f64>();
     let ios = sum("total_ios");
     // Means over I/Os; zero is what fio prints where it did not measure.
-    let mean = |figure: &dyn Fn(&Value) -> f64| {
-        let of = |side: &&Value| figure(side) * number(&side["total_ios"]) / 1e3;
+    let mean = |kind: &str, figure: &dyn Fn(&Value) -> &Value| {
+        let of = |side: &&Value| {
+            microseconds(side, kind, figure).unwrap_or_default() * number(&side["total_ios"])
+        };
         let mean = sides.iter().map(of).sum::<f64>() / ios;
         (mean > 0.0).then(|| rounded(mean))
     };
@@ -214,12 +248,19 @@ fn side(members: &[Value], key: &str, direction: &'static str) -> Option<Side> {
         direction,
         ios,
         iops: rounded(sum("iops")),
-        mb_s: rounded(sum("bw_bytes") / 1e6),
-        mean_us: mean(&|side| number(&side["lat_ns"]["mean"])),
-        submission_us: mean(&|side| number(&side["slat_ns"]["mean"])),
-        completion_us: mean(&|side| number(&side["clat_ns"]["mean"])),
-        p99_us: mean(&|side| number(&side["clat_ns"]["percentile"]["99.000000"])),
+        mb_s: rounded(sides.iter().map(|side| bytes_a_second(side)).sum::<f64>() / 1e6),
+        mean_us: mean("lat", &|it| &it["mean"]),
+        submission_us: mean("slat", &|it| &it["mean"]),
+        completion_us: mean("clat", &|it| &it["mean"]),
+        p99_us: mean("clat", &|it| &it["percentile"]["99.000000"]),
     })
+}
+
+/// Bytes a second of a side: fio before 3.6 has them as `bw` alone, in KiB/s.
+fn bytes_a_second(side: &Value) -> f64 {
+    let told = side["bw_bytes"].as_f64();
+    let in_kib = || side["bw"].as_f64().map(|kib| kib * 1024.0);
+    told.or_else(in_kib).unwrap_or_default()
 }
 
 /// Mean CPU time of a thread; of jobs that report as a group fio gives the mean already.
@@ -350,6 +391,9 @@ impl Run {
                 String::from("the rate or pauses that its options ask for"),
             );
         }
+        if let Some(text) = self.facts.syncs.as_ref().and_then(Syncs::bound) {
+            return bound("sync", text);
+        }
         if let Some(cpu) = self.facts.cpu.filter(|cpu| *cpu >= BUSY && !self.polls()) {
             let text = format!("{threads}: CPU time is {:.0} % of the time", cpu * 100.0);
             return bound("thread", text);
@@ -366,7 +410,14 @@ impl Run {
             ),
             (Some(asked), _) if asked.in_flight == asked.threads => bound(
                 "queue",
-                String::from("its queue: a thread has one I/O in flight, so latency sets the rate"),
+                match syncs::synchronous_writes(&self.jobs) {
+                    Some(flag) => format!(
+                        "its queue: a thread has one I/O in flight, so latency sets the rate; each write is synced ({flag}), and its latency holds that"
+                    ),
+                    None => String::from(
+                        "its queue: a thread has one I/O in flight, so latency sets the rate",
+                    ),
+                },
             ),
             (Some(asked), Some(_)) => bound(
                 "unknown",
@@ -432,10 +483,57 @@ mod tests {
         assert_eq!(one(DEEP, 1.0, 0.0, 40.0).facts.little.in_flight, None);
     }
 
+    /// fio 2 has microseconds, fio 3.1 bandwidth in KiB/s alone.
     #[test]
-    fn an_old_fio_is_refused() {
-        let text = file("", 1.0, 1.0, 1.0).replace("fio-3.33", "fio-2.2.10");
-        let said = read("r.json", &text).expect_err("old").to_string();
-        assert!(said.contains("fio-2.2.10"), "{said}");
+    fn old_versions_of_fio_are_read() {
+        let text = file("", 9_000.0, 0.1, 1.0).replace("_ns", "");
+        let runs = read("r.json", &text.replace("fio-3.33", "fio-2.2.10")).expect("fio's");
+        assert_eq!(runs[0].facts.sides[0].mean_us, Some(100.0));
+        let text = file("", 68_000.0, 100.0, 1.0).replace("\"bw_bytes\": 1000", "\"bw\": 272000");
+        let runs = read("r.json", &text).expect("fio's");
+        assert_eq!(runs[0].facts.mb_s, 278.528);
+    }
+
+    #[test]
+    fn figures_that_no_run_has_are_refused() {
+        let sound = file("", 9_000.0, 100.0, 1.0);
+        for (part, by) in [
+            ("\"iops\": 9000", "\"iops\": -9000"),
+            ("\"iops\": 9000", "\"iops\": 1e300"),
+            ("\"iops\": 9000", "\"iops\": \"many\""),
+            ("\"total_ios\": 100000", "\"total_ios\": -1"),
+            ("\"mean\": 1000}", "\"mean\": -1000}"),
+            ("\"usr_cpu\": 1", "\"usr_cpu\": -1"),
+            ("\"groupid\": 0", "\"groupid\": 0, \"error\": 5"),
+        ] {
+            assert!(sound.contains(part), "{part} in {sound}");
+            let said = read("r.json", &sound.replacen(part, by, 1)).expect_err(by);
+            assert!(said.to_string().contains("job a: "), "{by}: {said}");
+        }
+    }
+
+    /// A thread that syncs after each write, by fio 3.33: `total_ios` of its syncs is 0 there.
+    #[test]
+    fn syncs_that_take_most_of_the_time_bound_a_run() {
+        let run = |sync_us: f64| {
+            let text = format!(
+                r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "w", "groupid": 0, "job_runtime": 2000, "usr_cpu": 1, "sys_cpu": 1,
+                "job options": {{"rw": "write", "fdatasync": "1", "ioengine": "psync", "direct": "1"}},
+                "read": {{"total_ios": 0}}, "write": {{"iops": 200, "total_ios": 400, "bw_bytes": 819200, "lat_ns": {{"mean": 1400000}}}},
+                "sync": {{"total_ios": 0, "lat_ns": {{"mean": {}, "N": 400, "percentile": {{"99.000000": 9000000}}}}}}}}]}}"#,
+                sync_us * 1e3
+            );
+            read("r.json", &text).expect("fio's").remove(0)
+        };
+        let slow = run(3_600.0);
+        let syncs = slow.facts.syncs.as_ref().expect("syncs");
+        assert_eq!((syncs.share, syncs.every_us), (Some(0.72), Some(5_000.0)));
+        assert_eq!(slow.bound().by, "sync");
+        assert!(
+            slow.bound()
+                .text
+                .starts_with("its fdatasync: 3600 us each, of 5000 us")
+        );
+        assert_ne!(run(1_000.0).bound().by, "sync");
     }
 }

@@ -1,0 +1,151 @@
+//! Syncs as a bound: the share of a run's time that its fsync and fdatasync calls take, and what follows from it.
+//!
+//! fio times syncs apart from writes (`sync` of a job). A synchronous thread does nothing else meanwhile. fio before 3.5 does not
+//! time them; writes with O_SYNC or O_DSYNC hold their sync in their own latency: of both, only a model without them tells.
+
+use model::host::Engine;
+use serde::Serialize;
+use serde_json::Value;
+use workload::job::{Job, SyncMode};
+
+use crate::review::results::rounded;
+
+/// Syncs of a run, as fio timed them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Syncs {
+    /// fio's option, such as `fdatasync`.
+    pub option: &'static str,
+    /// How many.
+    pub count: f64,
+    /// Mean time of one.
+    pub mean_us: f64,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// Time of a thread from one sync to the next; null if the file does not say how long threads ran.
+    pub every_us: Option<f64>,
+    /// Their share of the threads' time, 0 to 1; null as that.
+    pub share: Option<f64>,
+}
+
+/// Syncs that take at least this share of the time bound a run.
+pub(super) const BOUND: f64 = 0.5;
+
+/// What fio says of the syncs of a reporting group, of which these jobs ran; `None` if it timed none.
+pub(super) fn of(members: &[Value], jobs: &[Job]) -> Option<Syncs> {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    // fio 3.33 leaves `total_ios` of syncs 0.
+    let count_of =
+        |it: &Value| number(&it["sync"]["lat_ns"]["N"]).max(number(&it["sync"]["total_ios"]));
+    let count: f64 = members.iter().map(count_of).sum();
+    if count <= 0.0 {
+        return None;
+    }
+    let mean = |figure: &dyn Fn(&Value) -> f64| {
+        let sum: f64 = members
+            .iter()
+            .map(|it| figure(&it["sync"]["lat_ns"]) * count_of(it))
+            .sum();
+        sum / count / 1e3
+    };
+    let mean_us = mean(&|it| number(&it["mean"]));
+    if mean_us <= 0.0 {
+        return None;
+    }
+    let p99 = mean(&|it| number(&it["percentile"]["99.000000"]));
+    let time_ms: f64 = members
+        .iter()
+        .map(|it| thread_time_ms(it, members.len(), jobs))
+        .sum();
+    let every = (time_ms > 0.0).then(|| time_ms * 1e3 / count);
+    Some(Syncs {
+        option: option(jobs),
+        count,
+        mean_us: rounded(mean_us),
+        p99_us: (p99 > 0.0).then(|| rounded(p99)),
+        every_us: every.map(rounded),
+        share: every.map(|every| rounded((mean_us / every).min(1.0))),
+    })
+}
+
+/// How long the threads of a member ran, added up; fio gives that of all copies where they report as a group.
+fn thread_time_ms(member: &Value, members: usize, jobs: &[Job]) -> f64 {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let told = number(&member["job_runtime"]);
+    if told > 0.0 {
+        return told;
+    }
+    let copies = match (jobs, members) {
+        ([job], 1) => f64::from(job.numjobs),
+        _ => 1.0,
+    };
+    let longest = number(&member["read"]["runtime"]).max(number(&member["write"]["runtime"]));
+    longest * copies
+}
+
+fn option(jobs: &[Job]) -> &'static str {
+    let has = |of: fn(&Job) -> bool| jobs.iter().any(of);
+    match (has(|it| it.fsync > 0), has(|it| it.fdatasync > 0)) {
+        (true, false) => "fsync",
+        (false, true) => "fdatasync",
+        _ => "fsync or fdatasync",
+    }
+}
+
+impl Syncs {
+    /// In words, to follow "bound by"; `None` if they take less than half of the time.
+    pub(super) fn bound(&self) -> Option<String> {
+        let (share, every) = (self.share?, self.every_us?);
+        (share >= BOUND).then(|| {
+            format!(
+                "its {}: {:.0} us each, of {every:.0} us from one to the next ({:.1} % of the time)",
+                self.option,
+                self.mean_us,
+                share * 100.0
+            )
+        })
+    }
+}
+
+/// Whether each write of these jobs is durable when it completes.
+pub(super) fn synchronous_writes(jobs: &[Job]) -> Option<&'static str> {
+    let mode = jobs
+        .iter()
+        .map(|job| job.sync)
+        .find(|sync| *sync != SyncMode::None)?;
+    Some(match mode {
+        SyncMode::DataSync => "O_DSYNC",
+        _ => "O_SYNC",
+    })
+}
+
+/// What follows for whoever is bound by syncs; `protected`: whether the drive keeps its buffer through a power loss, if known.
+pub(super) fn follows(jobs: &[Job], protected: Option<bool>) -> Vec<String> {
+    let mut all = vec![match synchronous_writes(jobs) {
+        Some(_) => String::from(
+            "group commit: write several transactions with one call, or write without O_SYNC and sync once for them all",
+        ),
+        None => String::from(
+            "group commit: sync once for several transactions (fsync=N, fdatasync=N), so that they share its time",
+        ),
+    }];
+    all.push(match protected {
+        Some(true) => String::from(
+            "the drive's buffer survives a power loss, so its flush is short: the time is that of the file system's journal, the host or writes before it",
+        ),
+        Some(false) => String::from(
+            "a drive with power-loss protection answers a flush from its buffer; this one has none",
+        ),
+        None => String::from(
+            "a drive with power-loss protection (PLP) answers a flush from its buffer; one without writes it out first",
+        ),
+    });
+    all.push(String::from(
+        "a log device: the log on a drive of its own with low sync latency (WAL, SLOG), data elsewhere",
+    ));
+    if jobs.iter().all(|job| job.engine != Engine::UserSpace) {
+        all.push(String::from(
+            "a deeper queue or more threads shorten no sync",
+        ));
+    }
+    all
+}

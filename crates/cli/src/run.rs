@@ -424,8 +424,9 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
     let files: Vec<&Path> = arguments.files.iter().map(PathBuf::as_path).collect();
     match (host, set) {
         (Ok(host), Ok(set)) if wrong.0.is_empty() => {
-            let unwritable = output::problems(&outputs, &files);
-            unwritable.or((drives, host, set, faults))
+            output::problems(&outputs, &files).or(())?;
+            tell_cut(args, &drives, &set)?;
+            Ok((drives, host, set, faults))
         }
         (host, set) => {
             let more = [
@@ -439,6 +440,20 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
             Err(wrong)
         }
     }
+}
+
+/// Warns of jobs whose range a drive cuts.
+fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Problems> {
+    let mut wrong = Problems::default();
+    for drive in drives {
+        for what in workload::cut(&set.jobs, drive.capacity) {
+            remark("warning", &format!("{}: {what}", drive.id));
+            if args.warnings_fatal {
+                wrong.0.extend(Problems::whole(&drive.id, what).0);
+            }
+        }
+    }
+    wrong.or(())
 }
 
 /// The jobs that the arguments ask for; warnings go to standard error.

@@ -105,6 +105,7 @@ prop_compose! {
                 pause: Span::from_us(pause),
                 spin: Span::from_us(pause / 2),
                 blocks,
+                iotime: Span::ZERO,
                 by_issue,
             }),
             fsync: syncs.0,

@@ -368,7 +368,7 @@ fn recorded_ios_are_played_when_due() {
         iolog: Some(workload::job::IoLog {
             path: "trace".into(),
             no_stall: false,
-            time_scale: 50,
+            time_scale: 200,
         }),
         iodepth: 16,
         ..Job::default()
@@ -462,6 +462,7 @@ fn a_steady_job_ends_early() {
             percent: true,
             duration: Span::from_ms(5000),
             ramp: Span::from_ms(1000),
+            interval: Span::from_ms(1000),
         }),
         ..timed(60)
     }]);

@@ -144,8 +144,11 @@ pub struct ThinkTime {
     pub pause: Span,
     /// How much of the pause burns CPU.
     pub spin: Span,
-    /// Blocks between pauses; at least 1.
+    /// Blocks between pauses; at least 1 (0 counts as 1).
     pub blocks: u32,
+    /// Longest time between pauses (`thinktime_iotime`); zero: only blocks count.
+    #[serde(default)]
+    pub iotime: Span,
     /// Count issued blocks (true) or completed ones.
     pub by_issue: bool,
 }
@@ -174,10 +177,14 @@ pub enum SteadyMetric {
     Latency,
 }
 
+fn one_second() -> Span {
+    Span::from_seconds(1.0)
+}
+
 /// `steadystate` and its companions: end the job early when it is steady.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SteadyState {
-    /// The figure watched, once a second.
+    /// The figure watched, once an interval.
     pub metric: SteadyMetric,
     /// Whether the slope of a least-squares fit is judged rather than the largest deviation from the mean.
     pub slope: bool,
@@ -189,6 +196,9 @@ pub struct SteadyState {
     pub duration: Span,
     /// Time before the window begins.
     pub ramp: Span,
+    /// Time of one sample (`steadystate_check_interval`).
+    #[serde(default = "one_second")]
+    pub interval: Span,
 }
 
 /// A recorded list of I/Os to play (`read_iolog`).
@@ -198,7 +208,7 @@ pub struct IoLog {
     pub path: PathBuf,
     /// Ignore recorded times (`replay_no_stall`).
     pub no_stall: bool,
-    /// Percent: 100 as recorded, 50 twice as fast (`replay_time_scale`).
+    /// Percent of the recorded rate: 100 as recorded, 200 twice as fast (`replay_time_scale`).
     pub time_scale: u32,
 }
 
@@ -368,6 +378,9 @@ pub struct Job {
     pub sq_poll: bool,
     /// Unbuffered I/O. Buffered has a model for jobs that write and sync; the fio reader makes others direct, with a warning.
     pub direct: bool,
+    /// It has a block device: a range that is longer than the drive ends with it, as in fio.
+    #[serde(default)]
+    pub on_device: bool,
     /// The file system that the job's file is in; `None`: it has the drive itself.
     pub filesystem: Option<Filesystem>,
     /// The file is there and written (`overwrite`): no write changes its map of extents.
@@ -514,6 +527,7 @@ impl Default for Job {
             high_priority: false,
             sq_poll: false,
             direct: true,
+            on_device: false,
             filesystem: None,
             overwrite: false,
             whole_pages: false,

@@ -21,4 +21,4 @@ pub mod trace;
 mod watch;
 
 pub use jobs::Jobs;
-pub use settings::check;
+pub use settings::{check, cut};

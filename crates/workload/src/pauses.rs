@@ -1,6 +1,6 @@
-//! fio's think time: after so many blocks a thread waits for all it has in flight, and then pauses.
+//! fio's think time: after so many blocks, or so long a time, a thread waits for all it has in flight, and then pauses.
 //!
-//! Left out: `thinktime_iotime`, pauses after a time instead of blocks. Source: fio's HOWTO, `thinktime`.
+//! As in fio, the time is looked at when an I/O could be issued. Source: fio's HOWTO, `thinktime` and `thinktime_iotime`.
 
 use model::{Span, Time};
 
@@ -11,7 +11,7 @@ use super::job::ThinkTime;
 pub(crate) struct Pauses {
     /// Blocks gone through when the last one began.
     at: u64,
-    /// End of the one under way.
+    /// End of the one under way, or of the last; at first when the thread began.
     until: Time,
     /// CPU time burnt in them.
     pub(crate) spun: Span,
@@ -27,6 +27,11 @@ pub(crate) enum Pause {
 }
 
 impl Pauses {
+    /// The thread begins to run.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.until = now;
+    }
+
     /// What a thread does at `now` that has gone through `blocks` and has `in_flight` I/Os; `None`: it goes on.
     pub(crate) fn pause(
         &mut self,
@@ -38,7 +43,8 @@ impl Pauses {
         if now < self.until {
             return Some(Pause::Until(self.until));
         }
-        if blocks - self.at < u64::from(think.blocks.max(1)) {
+        let in_time = think.iotime == Span::ZERO || now.since(self.until) < think.iotime;
+        if in_time && blocks - self.at < u64::from(think.blocks.max(1)) {
             return None;
         }
         // fio reaps everything before it pauses.
@@ -66,6 +72,7 @@ mod tests {
             pause: Span::from_us(10),
             spin: Span::from_us(3),
             blocks: 2,
+            iotime: Span::ZERO,
             by_issue: false,
         };
         let mut pauses = Pauses::default();
@@ -88,11 +95,36 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_begins_after_a_time_of_io() {
+        let think = ThinkTime {
+            pause: Span::from_us(50),
+            spin: Span::ZERO,
+            blocks: u32::MAX,
+            iotime: Span::from_us(10),
+            by_issue: false,
+        };
+        let mut pauses = Pauses::default();
+        pauses.begin(at(100));
+        assert_eq!(pauses.pause(at(109), &think, 500, 1), None);
+        assert_eq!(pauses.pause(at(111), &think, 600, 1), Some(Pause::Quiesce));
+        assert_eq!(
+            pauses.pause(at(112), &think, 601, 0),
+            Some(Pause::Until(at(162)))
+        );
+        assert_eq!(pauses.pause(at(162), &think, 601, 0), None);
+        assert_eq!(
+            pauses.pause(at(172), &think, 700, 0),
+            Some(Pause::Until(at(222)))
+        );
+    }
+
+    #[test]
     fn it_lasts_as_long_as_it_spins_and_comes_after_each_block_at_the_most() {
         let think = ThinkTime {
             pause: Span::ZERO,
             spin: Span::from_us(3),
             blocks: 0,
+            iotime: Span::ZERO,
             by_issue: true,
         };
         let mut pauses = Pauses::default();

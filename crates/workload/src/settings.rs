@@ -233,6 +233,29 @@ pub fn check(jobs: &[Job], capacity: Capacity) -> Result<(), Problems> {
     resolve(jobs, capacity).map(|_| ())
 }
 
+/// What is said of jobs whose `size` or `filesize` is beyond a drive of so many bytes and so ends with it.
+pub fn cut(jobs: &[Job], drive_bytes: u64) -> Vec<String> {
+    let beyond = |job: &&Job| {
+        let start = match job.offset {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(_) => 0,
+        };
+        let size = match job.size {
+            Some(Extent::Bytes(bytes)) => start.saturating_add(bytes),
+            _ => 0,
+        };
+        job.on_device && size.max(job.filesize.unwrap_or(0)) > drive_bytes
+    };
+    let jobs = jobs.iter().filter(beyond);
+    jobs.map(|job| {
+        format!(
+            "job {}: its range goes beyond the drive's {} B and ends there, as fio ends it on a block device",
+            job.name, drive_bytes
+        )
+    })
+    .collect()
+}
+
 /// All threads of these jobs on a drive of this capacity.
 ///
 /// # Errors
@@ -383,11 +406,14 @@ fn extent(
     let len = match job.size {
         // As fio does: of the file, and no more than lies behind the offset.
         Some(size @ Extent::Percent(_)) => bytes_of(size, end, unit).min(left),
+        // fio takes what a block device has.
+        Some(Extent::Bytes(bytes)) if job.on_device => bytes.min(left),
         Some(Extent::Bytes(bytes)) => bytes,
         None => left,
     };
     if let Some(filesize) = job.filesize
         && filesize > drive
+        && !job.on_device
     {
         check.add(
             format!("filesize {filesize} is larger than the drive's {drive} B"),

@@ -158,6 +158,7 @@ impl Thread {
         if let Some(runtime) = job.runtime {
             self.until = self.count_from + runtime;
         }
+        self.pauses.begin(now);
         for (pace, rate) in self.pace.iter_mut().zip(job.rate) {
             *pace = rate.map(|rate| Pacer::new(rate, job.rate_process, now));
         }
@@ -475,11 +476,8 @@ impl Thread {
         if let Some(log) = &job.iolog
             && !log.no_stall
         {
-            let due = self.started
-                + Span::from_ns(
-                    record.at.ns() / 100 * u64::from(log.time_scale)
-                        + record.at.ns() % 100 * u64::from(log.time_scale) / 100,
-                );
+            let scaled = u128::from(record.at.ns()) * 100 / u128::from(log.time_scale.max(1));
+            let due = self.started + Span::from_ns(u64::try_from(scaled).unwrap_or(u64::MAX / 2));
             if due > now {
                 return Err(due);
             }

@@ -121,17 +121,15 @@ pub(crate) struct SteadyWatch {
     latency_ns: u64,
 }
 
-const SAMPLE: Span = Span::from_ms(1000);
-
 impl SteadyWatch {
     pub(crate) fn new(criterion: SteadyState, now: Time) -> SteadyWatch {
-        let length = (criterion.duration.ns() / SAMPLE.ns()).max(2) as usize;
+        let length = (criterion.duration.ns() / criterion.interval.ns().max(1)).max(2) as usize;
         SteadyWatch {
             criterion,
             window: Vec::with_capacity(length),
             length,
             oldest: 0,
-            sample_ends: now + criterion.ramp + SAMPLE,
+            sample_ends: now + criterion.ramp + criterion.interval,
             ios: 0,
             bytes: 0,
             latency_ns: 0,
@@ -141,10 +139,11 @@ impl SteadyWatch {
     /// Takes a completion.
     pub(crate) fn complete(&mut self, now: Time, bytes: u32, latency: Span) -> Advice {
         while now >= self.sample_ends {
-            self.sample_ends += SAMPLE;
+            self.sample_ends += self.criterion.interval;
+            let seconds = self.criterion.interval.seconds();
             let sample = match self.criterion.metric {
-                SteadyMetric::Iops => self.ios as f64,
-                SteadyMetric::Bandwidth => self.bytes as f64,
+                SteadyMetric::Iops => self.ios as f64 / seconds,
+                SteadyMetric::Bandwidth => self.bytes as f64 / seconds,
                 SteadyMetric::Latency => self.latency_ns as f64 / self.ios.max(1) as f64,
             };
             (self.ios, self.bytes, self.latency_ns) = (0, 0, 0);
@@ -159,7 +158,7 @@ impl SteadyWatch {
             }
         }
         // What completes during the ramp falls to no sample.
-        if now + SAMPLE >= self.sample_ends {
+        if now + self.criterion.interval >= self.sample_ends {
             self.ios += 1;
             self.bytes += u64::from(bytes);
             self.latency_ns += latency.ns();
@@ -241,6 +240,7 @@ mod tests {
             percent: true,
             duration: Span::from_ms(5000),
             ramp: Span::from_ms(2000),
+            interval: Span::from_ms(1000),
         };
         let mut watch = SteadyWatch::new(criterion, Time::ZERO);
         for second in 0..60 {

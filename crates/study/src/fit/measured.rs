@@ -378,6 +378,8 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
         // A file on the drive is a small part of it; where it lies does not matter to a model.
         job.norandommap = true;
         job.direct = true;
+        // Where it was does not matter, and a range longer than the drive ends with it.
+        job.on_device = true;
     }
     Ok(set)
 }

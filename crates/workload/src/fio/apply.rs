@@ -62,11 +62,12 @@ store! {
     sqthread_poll: job.sq_poll = |given| given.set();
     thinktime: think.pause = |given| given.microseconds();
     thinktime_spin: think.spin = |given| given.microseconds();
-    thinktime_blocks: think.blocks = |given| given.number32(0, u32::MAX);
+    thinktime_iotime: think.iotime = |given| given.seconds();
     latency_target: latency_target = |given| given.microseconds();
     latency_window: latency_window = |given| given.microseconds();
     latency_run: latency_run = |given| given.boolean();
     steadystate_duration: steady_duration = |given| given.seconds();
+    steadystate_check_interval: steady_interval = |given| given.seconds();
     steadystate_ramp_time: steady_ramp = |given| given.seconds();
     replay_no_stall: iolog.no_stall = |given| given.boolean();
     replay_time_scale: iolog.time_scale = |given| given.number32(1, u32::MAX);
@@ -380,6 +381,11 @@ pub(super) fn rate_process(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
+pub(super) fn thinktime_blocks(settings: &mut Settings, given: &Given) -> Applied {
+    settings.think_blocks = Some(given.number32(0, u32::MAX)?);
+    Ok(())
+}
+
 pub(super) fn thinktime_blocks_type(settings: &mut Settings, given: &Given) -> Applied {
     settings.think.by_issue = given.word(&[("complete", false), ("issue", true)])?.0;
     Ok(())
@@ -396,6 +402,8 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
         ("iops_slope", (SteadyMetric::Iops, true)),
         ("bw", (SteadyMetric::Bandwidth, false)),
         ("bw_slope", (SteadyMetric::Bandwidth, true)),
+        ("lat", (SteadyMetric::Latency, false)),
+        ("lat_slope", (SteadyMetric::Latency, true)),
     ];
     let ((metric, slope), limit) = given.word(&criteria)?;
     let limit = limit
@@ -405,6 +413,12 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
         Some(percent) => (metric, slope, value::float(percent, 0.0, f64::MAX)?, true),
         None if metric == SteadyMetric::Bandwidth => {
             (metric, slope, given.count(limit)? as f64, false)
+        }
+        // Latencies are judged in nanoseconds.
+        None if metric == SteadyMetric::Latency => {
+            let text = Some(limit);
+            let limit = Given { text, ..*given }.microseconds()?;
+            (metric, slope, limit.ns() as f64, false)
         }
         None => (metric, slope, value::float(limit, 0.0, f64::MAX)?, false),
     };

@@ -53,6 +53,8 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("io_uring_cmd", Engine::IoUring, false).unbuffered(),
     engine("spdk", Engine::UserSpace, false).unbuffered(),
     engine("spdk_nvme", Engine::UserSpace, false).unbuffered(),
+    // Its block layer adds about a microsecond, which is not modelled.
+    engine("spdk_bdev", Engine::UserSpace, false).unbuffered(),
     // fio's manual calls it synchronous, but it keeps `iodepth` requests with the server.
     engine("nbd", Engine::Libaio, false).unbuffered().as_if(
         "ioengine=nbd is taken as libaio on a drive of the host's own: network and server have no model",
@@ -73,12 +75,13 @@ pub(super) const ENGINES: &[FioEngine] = &[
 const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     (
         "reads and writes memory, so the kernel decides what reaches a drive and when",
-        &["mmap", "pmemblk", "dev-dax", "libpmem"],
+        &["mmap", "pmemblk", "dev-dax", "libpmem", "page_fault"],
     ),
     (
         "does no I/O on a drive, so there is nothing to simulate",
         &[
             "null",
+            "cpp_null",
             "cpuio",
             "exec",
             "net",
@@ -127,7 +130,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     ),
     (
         "takes a path to the drive that has no model",
-        &["splice", "libcufile"],
+        &["splice", "libcufile", "libhipfile"],
     ),
 ];
 
@@ -148,6 +151,7 @@ pub(super) fn without_model(name: &str) -> Option<&'static str> {
 /// The engine of this name. `external:PATH` is known if the path is SPDK's.
 pub(super) fn find(name: &str) -> Option<&'static FioEngine> {
     let name = match name.strip_prefix("external:") {
+        Some(path) if path.ends_with("spdk_bdev") => "spdk_bdev",
         Some(path) if path.contains("spdk") => "spdk",
         Some(_) => return None,
         None => name,
@@ -199,6 +203,12 @@ mod tests {
             assert_eq!(set.jobs[0].engine, wanted, "{options}");
             assert_eq!(set.warnings.len(), 1, "{:?}", set.warnings);
         }
+        let bdev = jobs(
+            "[a]\nioengine=spdk_bdev\nspdk_json_conf=./bdev.json\nthread=1\nfilename=Nvme0n1\nsize=20t\niodepth=128\n",
+        );
+        let job = &bdev.jobs[0];
+        assert_eq!((job.engine, job.iodepth), (Engine::UserSpace, 128));
+        assert!(job.on_device && job.filesystem.is_none());
         let spdk = jobs("[a]\nioengine=spdk\nsize=1m\n");
         assert!(spdk.warnings.is_empty(), "{:?}", spdk.warnings);
     }

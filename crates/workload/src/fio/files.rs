@@ -9,9 +9,10 @@ pub fn in_filesystem(set: &mut JobSet, filesystem: Option<Filesystem>) {
     let globals = &set.globals;
     for job in &mut set.jobs {
         let mut written = job.as_written.iter().chain(globals);
-        let device = written
-            .find(|(key, _)| key == "filename")
-            .is_some_and(|(_, name)| is_device(name));
+        let device = job.on_device
+            || written
+                .find(|(key, _)| key == "filename")
+                .is_some_and(|(_, name)| is_device(name));
         match filesystem {
             None => (job.direct, job.filesystem) = (true, None),
             Some(_) if !device => job.filesystem = filesystem,

@@ -96,7 +96,7 @@ fn shared_lengths(jobs: &[(Settings, Job)]) -> Vec<(String, u64)> {
 
 /// The length of a job's file in bytes; `None` if it has the whole drive.
 fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
-    if settings.filename.as_deref().is_some_and(is_device) || job.iolog.is_some() {
+    if settings.is_on_device() || job.iolog.is_some() {
         return None;
     }
     let Some(Extent::Bytes(size)) = job.size else {

@@ -1,7 +1,7 @@
 //! fio's job files and command lines, as users have them, read into [`Job`]s.
 //!
-//! The source of all rules is fio 3.33: its HOWTO, and its behaviour where that is silent. Every option of fio is in one
-//! table ([`options`]). Those that mean nothing to a model (processor affinity, buffers' contents, logs) are accepted with
+//! The source of all rules is fio 3.33: its HOWTO, and its behaviour where that is silent. Every option of fio to 3.42 is in one of
+//! two tables ([`options`], [`newer`]). Those that mean nothing to a model (processor affinity, buffers' contents, logs) are accepted with
 //! one warning that lists them; those that would change what fio does but are not simulated are listed in another; an
 //! unknown option is an error with its line and the nearest name. All problems of all files are reported at once.
 //!
@@ -14,6 +14,7 @@ mod expression;
 mod files;
 mod ini;
 mod layout;
+mod newer;
 mod options;
 mod settings;
 mod split;
@@ -367,6 +368,19 @@ impl<'a> JobReader<'a> {
                     if !self.not_simulated.contains(&written) {
                         self.not_simulated.push(written);
                     }
+                }
+            }
+            Meaning::Refused(neutral, why) => {
+                let value = given.text.unwrap_or("1");
+                if !neutral.contains(&value) {
+                    let since = option.since.unwrap_or("3.33");
+                    return Err(Wrong::new(
+                        format!("an option of fio {since} that is not simulated: {why}"),
+                        format!(
+                            "leave it out, or give its default ({})",
+                            neutral.join(" or ")
+                        ),
+                    ));
                 }
             }
             Meaning::Withdrawn => {

@@ -1,7 +1,8 @@
-//! Every option of fio 3.33 (and 3.34's libblkio), in one table: adding an option is one entry here and, if it has a model, one function in
-//! [`apply`](super::apply).
+//! Every option of fio 3.33 (and 3.34's libblkio), in one table; those of later versions are in [`super::newer`]. To add an option: one
+//! entry, and if it has a model, one function in [`apply`](super::apply).
 
 use super::apply::*;
+use super::newer::{NEWER, SPDK};
 use super::settings::Settings;
 use super::value::{Given, Wrong};
 
@@ -15,6 +16,9 @@ pub(super) enum Meaning {
     /// It would change what fio does, and is not simulated: unless its value is one of these (fio's default, or another
     /// that changes nothing), a run says so.
     NotSimulated(&'static [&'static str]),
+    /// It changes the I/O so that a run without it would be of something else: refused with the reason, unless its value
+    /// is one of these.
+    Refused(&'static [&'static str], &'static str),
     /// fio knows it and refuses it too.
     Withdrawn,
 }
@@ -32,20 +36,34 @@ pub(super) struct FioOption {
     pub engines: &'static [&'static str],
     /// What it means here.
     pub meaning: Meaning,
+    /// The first version of fio that has it, where that is not fio 3.33 or before.
+    pub since: Option<&'static str>,
 }
 
 type Apply = fn(&mut Settings, &Given) -> Result<(), Wrong>;
 
-const fn modelled(name: &'static str, aliases: &'static [&'static str], apply: Apply) -> FioOption {
+pub(super) const fn modelled(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    apply: Apply,
+) -> FioOption {
     entry(name, aliases, Meaning::Modelled(apply))
 }
 
-const fn nothing(name: &'static str) -> FioOption {
+pub(super) const fn nothing(name: &'static str) -> FioOption {
     entry(name, &[], Meaning::Nothing)
 }
 
 const fn not_simulated(name: &'static str, neutral: &'static [&'static str]) -> FioOption {
     entry(name, &[], Meaning::NotSimulated(neutral))
+}
+
+pub(super) const fn refused(
+    name: &'static str,
+    neutral: &'static [&'static str],
+    why: &'static str,
+) -> FioOption {
+    entry(name, &[], Meaning::Refused(neutral, why))
 }
 
 const fn entry(
@@ -59,44 +77,51 @@ const fn entry(
         bare: false,
         engines: &[],
         meaning,
+        since: None,
     }
 }
 
 impl FioOption {
-    const fn bare(mut self) -> FioOption {
+    pub(super) const fn bare(mut self) -> FioOption {
         self.bare = true;
         self
     }
 
-    const fn aliases(mut self, aliases: &'static [&'static str]) -> FioOption {
+    pub(super) const fn aliases(mut self, aliases: &'static [&'static str]) -> FioOption {
         self.aliases = aliases;
         self
     }
 
-    const fn of(mut self, engines: &'static [&'static str]) -> FioOption {
+    pub(super) const fn of(mut self, engines: &'static [&'static str]) -> FioOption {
         self.engines = engines;
+        self
+    }
+
+    pub(super) const fn since(mut self, version: &'static str) -> FioOption {
+        self.since = Some(version);
         self
     }
 }
 
+fn all() -> impl Iterator<Item = &'static FioOption> {
+    OPTIONS.iter().chain(NEWER)
+}
+
 /// The option of this name or alias.
 pub(super) fn find(name: &str) -> Option<&'static FioOption> {
-    OPTIONS
-        .iter()
-        .find(|option| option.name == name || option.aliases.contains(&name))
+    all().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 /// Every name and alias.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    OPTIONS
-        .iter()
-        .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
+    all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
 }
 
 const ZERO: &[&str] = &["0"];
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
-const SPDK: &[&str] = &["spdk", "spdk_nvme"];
+/// Engines that take metadata and protection information.
+const METADATA: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev", "io_uring_cmd", "xnvme"];
 const XNVME: &[&str] = &["xnvme"];
 const LIBBLKIO: &[&str] = &["libblkio"];
 const CPU: &[&str] = &["cpuio"];
@@ -257,19 +282,19 @@ const OPTIONS: &[FioOption] = &[
     nothing("cmdprio_class").of(AIO),
     nothing("cmdprio").of(AIO),
     not_simulated("cmdprio_bssplit", &[]).of(AIO),
-    not_simulated("readfua", ZERO).of(&["sg"]),
-    not_simulated("writefua", ZERO).of(&["sg"]),
+    not_simulated("readfua", ZERO).of(&["sg", "io_uring_cmd"]),
+    not_simulated("writefua", ZERO).of(&["sg", "io_uring_cmd"]),
     not_simulated("sg_write_mode", &["write"]).of(&["sg"]),
     nothing("stream_id").of(&["sg"]),
     nothing("mem_size_mb").of(SPDK),
     nothing("shm_id").of(SPDK),
     nothing("enable_sgl").of(SPDK),
     nothing("hostnqn").of(SPDK),
-    nothing("pi_act").of(SPDK),
-    nothing("pi_chk").of(SPDK),
-    nothing("md_per_io_size").of(SPDK),
-    nothing("apptag").of(SPDK),
-    nothing("apptag_mask").of(SPDK),
+    nothing("pi_act").of(METADATA),
+    nothing("pi_chk").of(METADATA),
+    nothing("md_per_io_size").of(METADATA),
+    nothing("apptag").of(METADATA),
+    nothing("apptag_mask").of(METADATA),
     nothing("digest_enable").of(SPDK),
     nothing("enable_vmd").of(SPDK),
     not_simulated("xnvme_be", &["linux"]).of(XNVME),
@@ -353,7 +378,7 @@ const OPTIONS: &[FioOption] = &[
     nothing("single_instance").of(HDFS),
     nothing("hdfs_use_direct").bare().of(HDFS),
     nothing("initiator").of(&["libiscsi"]),
-    nothing("gpu_dev_ids").of(&["libcufile"]),
+    nothing("gpu_dev_ids").of(&["libcufile", "libhipfile"]),
     nothing("cuda_io").of(&["libcufile"]),
 
     // Pace and pauses.
@@ -368,7 +393,7 @@ const OPTIONS: &[FioOption] = &[
     modelled("thinktime_spin", &[], thinktime_spin),
     modelled("thinktime_blocks", &[], thinktime_blocks),
     modelled("thinktime_blocks_type", &[], thinktime_blocks_type),
-    not_simulated("thinktime_iotime", ZERO),
+    modelled("thinktime_iotime", &[], thinktime_iotime),
     modelled("latency_target", &[], latency_target),
     modelled("latency_window", &[], latency_window),
     modelled("latency_percentile", &[], latency_percentile),

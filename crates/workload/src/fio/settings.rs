@@ -6,7 +6,7 @@
 //! reading a section.
 
 use model::Span;
-use model::host::Filesystem;
+use model::host::{Engine, Filesystem};
 
 use crate::job::{
     BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
@@ -33,6 +33,8 @@ pub(super) struct Settings {
     pub rate_bytes: [Option<u64>; 3],
     pub rate_iops: [Option<u64>; 3],
     pub think: ThinkTime,
+    /// `thinktime_blocks`, if it is given: its default does not count beside `thinktime_iotime`.
+    pub think_blocks: Option<u32>,
     pub latency_target: Span,
     pub latency_window: Span,
     pub latency_percentile: f64,
@@ -40,6 +42,7 @@ pub(super) struct Settings {
     pub steady: (SteadyMetric, bool, f64, bool),
     pub steady_duration: Span,
     pub steady_ramp: Span,
+    pub steady_interval: Span,
     pub iolog: IoLog,
     pub filename: Option<String>,
     pub directory: Option<String>,
@@ -69,10 +72,8 @@ impl Default for Settings {
             sizes_by_pattern: false,
             rate_bytes: [None; 3],
             rate_iops: [None; 3],
-            think: ThinkTime {
-                blocks: 1,
-                ..ThinkTime::default()
-            },
+            think: ThinkTime::default(),
+            think_blocks: None,
             latency_target: Span::ZERO,
             latency_window: Span::ZERO,
             latency_percentile: 100.0,
@@ -80,6 +81,7 @@ impl Default for Settings {
             steady: (SteadyMetric::Iops, true, 0.01, true),
             steady_duration: Span::ZERO,
             steady_ramp: Span::ZERO,
+            steady_interval: Span::from_seconds(1.0),
             iolog: IoLog {
                 path: std::path::PathBuf::new(),
                 no_stall: false,
@@ -131,7 +133,10 @@ impl Settings {
         let mut wrong = Vec::new();
         let mut notes = std::mem::take(&mut self.notes);
         let mut unlike = Vec::new();
+        self.finish_steady(&mut wrong);
+        self.without_metadata(&mut notes);
         self.finish_blocks(&mut wrong, &mut notes);
+        self.job.on_device = self.is_on_device();
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);
         self.finish_engine(&mut wrong, &mut notes, &mut unlike);
@@ -161,6 +166,7 @@ impl Settings {
                 percent,
                 duration: self.steady_duration,
                 ramp: self.steady_ramp,
+                interval: self.steady_interval,
             });
         }
         if !self.iolog.path.as_os_str().is_empty() {
@@ -268,6 +274,58 @@ impl Settings {
         self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
     }
 
+    /// Whether the job has a drive and not a file: by its name, or by an engine that knows no files.
+    pub(super) fn is_on_device(&self) -> bool {
+        self.filename.as_deref().is_some_and(is_device)
+            || engines::find(&self.job.engine_name)
+                .is_some_and(|engine| engine.engine == Engine::UserSpace)
+    }
+
+    /// The interval at which steadiness is looked at divides its window, as in fio.
+    fn finish_steady(&mut self, wrong: &mut Vec<About<Wrong>>) {
+        let (interval, window) = (self.steady_interval, self.steady_duration);
+        let fits = interval >= Span::from_seconds(1.0)
+            && (window == Span::ZERO
+                || interval < window && window.ns().is_multiple_of(interval.ns()));
+        if !fits {
+            wrong.push(About {
+                option: "steadystate_check_interval",
+                what: Wrong::new(
+                    "does not divide steadystate_duration into several whole intervals",
+                    "a second or more, such as steadystate_check_interval=2s with steadystate_duration=10s",
+                ),
+            });
+            self.steady_interval = Span::from_seconds(1.0);
+        }
+    }
+
+    /// Blocks of a format with metadata behind each logical block (extended LBA, such as 4096 + 64 B) stand for their data.
+    fn without_metadata(&mut self, notes: &mut Vec<String>) {
+        const WITH_METADATA: [&str; 5] =
+            ["io_uring_cmd", "xnvme", "spdk", "spdk_nvme", "spdk_bdev"];
+        if !WITH_METADATA.contains(&&*self.job.engine_name) {
+            return;
+        }
+        let mut seen = None;
+        let mut data = |bytes: &mut u64| {
+            if let Some((logical, metadata)) = extended_format(*bytes) {
+                seen.get_or_insert((*bytes, logical, metadata));
+                *bytes = *bytes / (logical + metadata) * logical;
+            }
+        };
+        self.bs.iter_mut().for_each(&mut data);
+        for sizes in [&mut self.min_bs, &mut self.max_bs, &mut self.align] {
+            sizes.iter_mut().flatten().for_each(&mut data);
+        }
+        let splits = self.split.iter_mut().flatten().flatten();
+        splits.for_each(|(bytes, _)| data(bytes));
+        if let Some((bytes, logical, metadata)) = seen {
+            notes.push(format!(
+                "blocks of {bytes} B are of a format of {logical} B with {metadata} B of metadata: the data alone are simulated"
+            ));
+        }
+    }
+
     /// Whether the page cache stands before the drive, so that blocks may have any size.
     fn is_cached(&self) -> bool {
         let engine = engines::find(&self.job.engine_name);
@@ -315,7 +373,10 @@ impl Settings {
         self.job.loops = self.job.loops.max(1);
         self.job.numjobs = self.job.numjobs.max(1);
         self.think.spin = self.think.spin.min(self.think.pause);
-        self.think.blocks = self.think.blocks.max(1);
+        self.think.blocks = match (self.think_blocks, self.think.iotime) {
+            (None, iotime) if iotime > Span::ZERO => u32::MAX,
+            (blocks, _) => blocks.unwrap_or(1).max(1),
+        };
         if self.think.pause > Span::ZERO {
             self.job.think = Some(self.think);
         }
@@ -347,7 +408,7 @@ impl Settings {
         let plays = !self.iolog.path.as_os_str().is_empty();
         let cached = buffered && syncs && !plays && self.job.mix == Mix::Write;
         if cached {
-            let device = self.filename.as_deref().is_some_and(is_device);
+            let device = self.is_on_device();
             self.job.filesystem = (!device).then(Filesystem::default);
             notes.push(match device {
                 true => "buffered writes that are synced: through the page cache".into(),
@@ -396,6 +457,19 @@ impl Settings {
             notes.push("fsync and fdatasync count writes, and this job has none".into());
         }
     }
+}
+
+/// Logical block and metadata of a format in which blocks of this many bytes are whole; `None` of plain blocks.
+fn extended_format(bytes: u64) -> Option<(u64, u64)> {
+    if bytes == 0 || bytes.is_multiple_of(512) {
+        return None;
+    }
+    let metadata = [8, 16, 64, 128];
+    let formats = [4096, 512]
+        .into_iter()
+        .flat_map(|logical| metadata.map(|more| (logical, more)));
+    let mut whole = formats.filter(|(logical, more)| bytes.is_multiple_of(logical + more));
+    whole.next()
 }
 
 /// The largest block, bytes.

@@ -50,8 +50,9 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
             None | Some("") => None,
             Some(share) if absolute => Some(given.count(share)?),
             Some(share) => match value::percent(share).unwrap_or(share).parse::<u64>() {
-                Ok(percent) if percent <= 100 => Some(percent),
-                _ => {
+                // fio cuts what is more.
+                Ok(percent) => Some(percent.min(100)),
+                Err(_) => {
                     return Err(Wrong::new(
                         format!("`{share}` in `{part}` is not a share"),
                         "a whole percentage, 0 to 100",
@@ -79,23 +80,29 @@ pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
             return Err(Wrong::new("is an empty list", "such as 4k/60:64k/40"));
         }
         let sum: u64 = pairs.iter().filter_map(|&(_, share)| share).sum();
-        if sum > 100 {
-            return Err(Wrong::new(
-                format!("the shares add up to {sum} %"),
-                "100 % or less",
-            ));
-        }
         let open = pairs
             .iter()
             .filter(|&&(_, share)| share.is_none_or(|share| share == 0))
             .count() as u64;
-        let each = (100 - sum).checked_div(open).unwrap_or(0);
+        if sum > 100 && open > 1 {
+            return Err(Wrong::new(
+                format!("the shares add up to {sum} %, and {open} sizes have none"),
+                "100 % or less, or a share for each size",
+            ));
+        }
+        let each = 100_u64.saturating_sub(sum).checked_div(open).unwrap_or(0);
         let mut shares: Vec<(u64, u64)> = pairs
             .iter()
             .map(|&(size, share)| (size, share.filter(|&share| share > 0).unwrap_or(each)))
             .collect();
         shares.sort_by_key(|&(_, share)| share);
-        let rest = 100 - shares.iter().map(|&(_, share)| share).sum::<u64>();
+        // The smallest shares are served first: what goes beyond 100 % is taken from the largest.
+        let mut left = 100;
+        for (_, share) in &mut shares {
+            *share = (*share).min(left);
+            left -= *share;
+        }
+        let rest = left;
         if let Some(last) = shares.last_mut() {
             last.1 += rest;
         }

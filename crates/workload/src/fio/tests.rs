@@ -200,6 +200,12 @@ fn shares_of_sizes_fill_up_as_in_fio() {
         split("4k:8k:16k"),
         [(4096, 33.0), (8192, 33.0), (16384, 34.0)]
     );
+    // Above 100 % as fio 3.33 takes it: smallest share first, and the last has what is left.
+    assert_eq!(
+        split("4k/1:16k/1:64k/1:128k/100"),
+        [(4096, 1.0), (16384, 1.0), (65536, 1.0), (131_072, 97.0)]
+    );
+    assert_eq!(split("4k/60:8k/60"), [(4096, 60.0), (8192, 40.0)]);
     let both = job("bssplit=4k/50:8k/50,16k").block_sizes;
     assert_eq!(both[1], BlockSizes::Fixed(16384));
     assert_eq!(both[2], BlockSizes::Fixed(16384));
@@ -415,7 +421,7 @@ fn what_a_model_cannot_do_is_said_once() {
 #[test]
 fn problems_name_line_key_and_cure() {
     let text = "[global]\nrw=randread\nblocksiz=4k\ndirect=1\n[one]\niodepth=zero\nruntime=60sec\n[two\nbs=1.5k\nioengine=mmap\n[three]\n\
-                rw=randreed\nsize=4q\nbs=4kib\nhipri\nbssplit=4k/60:8k/60\nrate=1m\nrate_iops=5\nrwmixread=101\ndirect=yes\niodepth\n";
+                rw=randreed\nsize=4q\nbs=4kib\nhipri\nbssplit=4k/60:8k/60:16k:32k\nrate=1m\nrate_iops=5\nrwmixread=101\ndirect=yes\niodepth\n";
     let problems = read_text("bad.fio", text, &HERE).expect_err("full of mistakes");
     insta::assert_snapshot!(problems.to_string(), @r#"
     error: bad.fio:3:1: blocksiz: fio has no such option
@@ -429,13 +435,13 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:9:1: bs: `.5k` in `1.5k` is not a suffix of a size
       help: a whole number and k, m, g, t or p, alone or with b (see kb_base)
     error: bad.fio:10:1: ioengine: `mmap` reads and writes memory, so the kernel decides what reaches a drive and when
-      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, nbd, xnvme, libblkio, windowsaio, solarisaio
+      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, spdk_bdev, nbd, xnvme, libblkio, windowsaio, solarisaio
     error: bad.fio:12:1: rw: there is no `randreed`
       help: did you mean `randread`? There are: read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite
     error: bad.fio:13:1: size: `q` in `4q` is not a suffix of a size
       help: a whole number and k, m, g, t or p, alone or with b (see kb_base)
-    error: bad.fio:16:1: bssplit: the shares add up to 120 %
-      help: 100 % or less
+    error: bad.fio:16:1: bssplit: the shares add up to 120 %, and 2 sizes have none
+      help: 100 % or less, or a share for each size
     error: bad.fio:19:1: rwmixread: 101 is too large
       help: at most 100
     error: bad.fio:20:1: direct: `yes` is neither on nor off

@@ -155,3 +155,92 @@ fn a_refused_engine_brings_no_further_problems() {
       help: ioengine=cpuio
     ");
 }
+
+/// Options of fio 3.34 and later: hints are ignored, what changes the I/O is refused with the version that has it.
+#[test]
+fn options_of_newer_versions_are_known() {
+    let hints = "[a]\ndirect=1\nsize=1m\nioengine=io_uring_cmd\nfdp=1\nfdp_pli=0,1\nplid_select=roundrobin\ndataplacement=fdp\n\
+                 cmdprio_hint=1\nthinkcycles=5\nlog_issue_time=1\njob_start_clock_id=1\nnum_range=1\nsprandom=0\n";
+    let set = read_ok(hints);
+    assert_eq!(
+        set.warnings,
+        [
+            "ignored, as it means nothing to a simulated drive: fdp, plids, plid_select, dataplacement, cmdprio_hint, thinkcycles, \
+             log_issue_time, job_start_clock_id"
+        ]
+    );
+    for (option, version) in [
+        ("num_range=8", "fio 3.37"),
+        ("ramp_size=1g", "fio 3.42"),
+        ("write_mode=zeroes", "fio 3.38"),
+        ("sprandom=1", "fio 3.41"),
+    ] {
+        let text = format!("[a]\nsize=1m\nioengine=io_uring_cmd\n{option}\n");
+        let said = read_text("t.fio", &text, &HERE).expect_err(option);
+        assert!(said.to_string().contains(version), "{said}");
+        assert!(!said.to_string().contains("no such option"), "{said}");
+    }
+    let steady = "steadystate=lat:2%\nss_dur=10s\nss_interval=2s\nsize=1m";
+    let steady = job(steady).steady_state.expect("a criterion");
+    assert_eq!(steady.interval, Span::from_seconds(2.0));
+    assert_eq!(steady.metric, SteadyMetric::Latency);
+    let odd = "[a]\nsize=1m\nsteadystate=iops:2%\nss_dur=10s\nss_interval=3s\n";
+    let said = read_text("t.fio", odd, &HERE).expect_err("three and ten");
+    assert!(said.to_string().contains("does not divide"), "{said}");
+}
+
+/// With `thinktime_iotime` alone blocks do not count.
+#[test]
+fn a_time_of_io_stands_in_place_of_blocks() {
+    let think = |options: &str| job(&format!("size=1m\nthinktime=500ms\n{options}")).think;
+    let timed = think("thinktime_iotime=100ms").expect("pauses");
+    assert_eq!((timed.iotime, timed.blocks), (Span::from_ms(100), u32::MAX));
+    let both = think("thinktime_iotime=2\nthinktime_blocks=8").expect("pauses");
+    assert_eq!((both.iotime, both.blocks), (Span::from_seconds(2.0), 8));
+    assert_eq!(think("").expect("pauses").blocks, 1);
+}
+
+/// fio's example for protection information: 4 KiB and 64 B of metadata in one block.
+#[test]
+fn blocks_of_a_format_with_metadata_stand_for_their_data() {
+    let set =
+        read_ok("[a]\nioengine=io_uring_cmd\nbs=4160\nmd_per_io_size=64\npi_act=0\nsize=1m\n");
+    let job = &set.jobs[0];
+    assert_eq!(job.block_sizes[0], BlockSizes::Fixed(4096));
+    assert_eq!(job.block_align[0], 4096);
+    assert!(
+        set.warnings
+            .iter()
+            .any(|it| it.contains("4096 B with 64 B of metadata"))
+    );
+    let plain = read_text(
+        "t.fio",
+        "[a]\nioengine=libaio\ndirect=1\nbs=4160\nsize=1m\n",
+        &HERE,
+    );
+    assert!(plain.is_err());
+}
+
+/// A range longer than a block device ends with it; a file that does not fit is refused.
+#[test]
+fn a_size_beyond_a_device_is_cut() {
+    let capacity = model::Capacity {
+        bytes: 1 << 30,
+        block: 512,
+    };
+    let set = |name: &str| {
+        read_ok(&format!(
+            "[a]\ndirect=1\nfilename={name}\nsize=20TB\noffset=4k\nrw=randread\n"
+        ))
+    };
+    let device = set("/dev/nvme0n1").jobs;
+    assert!(crate::settings::check(&device, capacity).is_ok());
+    let said = crate::settings::cut(&device, capacity.bytes);
+    assert!(
+        said[0].starts_with("job a: its range goes beyond"),
+        "{said:?}"
+    );
+    let file = set("/data/f").jobs;
+    assert!(crate::settings::check(&file, capacity).is_err());
+    assert!(crate::settings::cut(&file, capacity.bytes).is_empty());
+}

@@ -1,0 +1,81 @@
+//! Options of fio 3.34 to 3.42, and of fio's repository after that, which fio 3.33 does not have.
+//!
+//! Sources: `options.c`, the engines and HOWTO.rst of each version. Placement (FDP, streams) and checks of data mean nothing to a
+//! model without data. What changes the I/O and has no model is refused by its name and version.
+
+use super::apply::*;
+use super::options::{FioOption, modelled, nothing, refused};
+
+const PASSTHROUGH: &[&str] = &["io_uring_cmd"];
+const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
+const HTTP: &[&str] = &["http"];
+
+#[rustfmt::skip] // One line an option.
+pub(super) const NEWER: &[FioOption] = &[
+    // Where data are placed.
+    nothing("fdp").since("3.34"),
+    nothing("plids").aliases(&["fdp_pli"]).since("3.34"),
+    nothing("plid_select").aliases(&["fdp_pli_select"]).since("3.36"),
+    nothing("dataplacement").aliases(&["data_placement"]).since("3.38"),
+    nothing("dp_scheme").since("3.38"),
+    nothing("cmdprio_hint").of(ASYNCHRONOUS).since("3.36"),
+    nothing("priohint").since("3.36"),
+
+    // Logs, clocks, processes.
+    nothing("job_start_clock_id").since("3.36"),
+    nothing("log_window_value").since("3.37"),
+    nothing("log_issue_time").since("3.38"),
+    nothing("thinkcycles").since("3.37"),
+    nothing("filetype").since("3.41"),
+    nothing("comm").since("3.42"),
+    nothing("no_completion_thread").of(&["windowsaio"]).since("3.34"),
+    nothing("libaio_vectored").bare().of(&["libaio"]).since("3.39"),
+
+    // Checks of data.
+    nothing("verify_write_sequence").since("3.38"),
+    nothing("verify_header_seed").since("3.40"),
+    nothing("verify_pattern_interval").since("3.40"),
+    nothing("verify_policy").since("3.43"),
+    nothing("verify_mode").of(PASSTHROUGH).since("3.38"),
+    nothing("verify_bytchk").of(PASSTHROUGH).since("3.43"),
+    nothing("deac").of(PASSTHROUGH).since("3.39"),
+    nothing("cdb_len").of(PASSTHROUGH).since("3.43"),
+
+    // Zones, and engines without a model.
+    nothing("recover_zbd_write_error").since("3.40"),
+    nothing("write_zone_remainder").aliases(&["write_zone_remainders"]).since("3.42"),
+    nothing("http_object_mode").of(HTTP).since("3.41"),
+    nothing("http_s3_security_token").of(HTTP).since("3.41"),
+    nothing("rbd_encryption_format").of(&["rbd"]).since("3.42"),
+    nothing("rbd_encryption_passphrase").of(&["rbd"]).since("3.42"),
+    nothing("rocm_io").of(&["libhipfile"]).since("3.43"),
+
+    // Of SPDK's own engines.
+    nothing("spdk_conf").of(&["spdk_bdev"]),
+    nothing("spdk_json_conf").of(&["spdk_bdev"]),
+    nothing("spdk_mem").of(&["spdk_bdev"]),
+    nothing("spdk_single_seg").bare().of(&["spdk_bdev"]),
+    nothing("spdk_rpc_listen_addr").of(&["spdk_bdev"]),
+    nothing("log_flags").of(SPDK),
+    nothing("env_context").of(SPDK),
+    nothing("initial_zone_reset").of(SPDK),
+    nothing("zone_append").of(SPDK),
+    nothing("print_qid_mappings").of(SPDK),
+    nothing("disable_pcie_sgl_merge").of(SPDK),
+
+    // What changes the I/O.
+    modelled("steadystate_check_interval", &["ss_interval"], steadystate_check_interval).since("3.35"),
+    modelled("end_syncfs", &[], end_fsync).since("3.42"),
+    refused("num_range", &["1"], "a trim here has one range, not several in one command").of(PASSTHROUGH).since("3.37"),
+    refused("ramp_size", &["0"], "counting begins after a time (ramp_time), not after an amount of I/O").since("3.42"),
+    refused("write_mode", &["write"], "writes here are writes (zeroes, uncor, verify and zone_append have no model)").of(PASSTHROUGH).since("3.38"),
+    refused("read_mode", &["read"], "reads here are reads").of(PASSTHROUGH).since("3.43"),
+    refused("sprandom", &["0"], "--state steady begins with a drive in the state that it prepares").since("3.41"),
+    nothing("spr_num_regions").since("3.41"),
+    nothing("spr_op").since("3.41"),
+    nothing("spr_cs").since("3.42"),
+    refused("random_sequence_stride", &["0"], "random_distribution=sequence has no model").since("3.43"),
+];
+
+/// SPDK's engines for fio.
+pub(super) const SPDK: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev"];

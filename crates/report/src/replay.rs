@@ -70,6 +70,9 @@ pub fn trace_lines(trace: &Trace) -> String {
         grouped(trace.records.len() as u64),
         duration(summary.duration),
     );
+    if let Some(grounds) = trace.grounds() {
+        let _ = write!(text, "\n  {grounds}");
+    }
     let mut line = |name: &str, totals: &Totals| {
         if totals.requests == 0 {
             return;

@@ -116,6 +116,9 @@ impl Layout {
                 let end = capacity.bytes;
                 let what =
                     format!("{count} of {of} requests: beyond the end of {drive} ({end} bytes)");
+                if let Some(doubt) = trace.doubt() {
+                    return Err(layout.refusal(trace, &first, what, Some(doubt.as_str())));
+                }
                 let help = if trace.volumes.len() > 1 {
                     "--beyond wrap folds addresses into the drive; --volume NAME replays one volume alone"
                 } else {

@@ -455,7 +455,7 @@ fn bad_input_overwrites_nothing() {
         &["--name=a", "--rw=randreed"][..],
         &["--iodept=4"],
         &["gone.fio"],
-        &["--name=a", "--size=1p", "--filename=/dev/x"],
+        &["--name=a", "--size=1p", "--filename=x"],
     ] {
         let ours = run(&[wrong, &[&output]].concat());
         assert_eq!(

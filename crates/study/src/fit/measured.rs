@@ -516,7 +516,7 @@ mod tests {
                 "job a: fio ended it with error 5",
             ),
             (
-                r#"{"jobs": [{"jobname": "a", "error": 0, "job options": {}, "mixed": {"iops": 9}}]}"#,
+                r#"{"jobs": [{"jobname": "a", "error": 0, "job options": {}, "mixed": {"iops": 9, "total_ios": 900}}]}"#,
                 "job a: reads and writes were reported as one",
             ),
             (

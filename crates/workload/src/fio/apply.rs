@@ -67,7 +67,7 @@ store! {
     latency_window: latency_window = |given| given.microseconds();
     latency_run: latency_run = |given| given.boolean();
     steadystate_duration: steady_duration = |given| given.seconds();
-    steadystate_check_interval: steady_interval = |given| given.seconds();
+    steadystate_check_interval: steady_interval = |given| given.seconds().map(Some);
     steadystate_ramp_time: steady_ramp = |given| given.seconds();
     replay_no_stall: iolog.no_stall = |given| given.boolean();
     replay_time_scale: iolog.time_scale = |given| given.number32(1, u32::MAX);

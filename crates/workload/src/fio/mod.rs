@@ -99,6 +99,12 @@ pub fn read_overridden(
         reader.files.push(origin.clone());
         match (surroundings.read)(path) {
             Ok(bytes) => {
+                if let Some(encoding) = text::foreign::utf16(&bytes) {
+                    let what = format!("is {encoding}, not UTF-8");
+                    let help = Some(text::foreign::UTF16_HELP.to_owned());
+                    reader.problem(&origin, Place::Whole, what, help);
+                    continue;
+                }
                 let text = String::from_utf8_lossy(&bytes);
                 reader.file(&origin, &text, index > 0);
             }
@@ -265,6 +271,8 @@ impl<'a> JobReader<'a> {
             self.note(note, name);
         }
         let mut job = finished.job;
+        // A terminal acts on controls in a name.
+        job.name = text::foreign::printable(&job.name).into_owned();
         if let Some(awaited) = &settings.wait_for {
             if self
                 .jobs

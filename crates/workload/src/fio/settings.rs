@@ -42,7 +42,8 @@ pub(super) struct Settings {
     pub steady: (SteadyMetric, bool, f64, bool),
     pub steady_duration: Span,
     pub steady_ramp: Span,
-    pub steady_interval: Span,
+    /// `steadystate_check_interval`, if it is given.
+    pub steady_interval: Option<Span>,
     pub iolog: IoLog,
     pub filename: Option<String>,
     pub directory: Option<String>,
@@ -81,7 +82,7 @@ impl Default for Settings {
             steady: (SteadyMetric::Iops, true, 0.01, true),
             steady_duration: Span::ZERO,
             steady_ramp: Span::ZERO,
-            steady_interval: Span::from_seconds(1.0),
+            steady_interval: None,
             iolog: IoLog {
                 path: std::path::PathBuf::new(),
                 no_stall: false,
@@ -166,7 +167,7 @@ impl Settings {
                 percent,
                 duration: self.steady_duration,
                 ramp: self.steady_ramp,
-                interval: self.steady_interval,
+                interval: self.steady_interval.unwrap_or(Span::from_seconds(1.0)),
             });
         }
         if !self.iolog.path.as_os_str().is_empty() {
@@ -283,7 +284,9 @@ impl Settings {
 
     /// The interval at which steadiness is looked at divides its window, as in fio.
     fn finish_steady(&mut self, wrong: &mut Vec<About<Wrong>>) {
-        let (interval, window) = (self.steady_interval, self.steady_duration);
+        let (Some(interval), window) = (self.steady_interval, self.steady_duration) else {
+            return;
+        };
         let fits = interval >= Span::from_seconds(1.0)
             && (window == Span::ZERO
                 || interval < window && window.ns().is_multiple_of(interval.ns()));
@@ -295,7 +298,7 @@ impl Settings {
                     "a second or more, such as steadystate_check_interval=2s with steadystate_duration=10s",
                 ),
             });
-            self.steady_interval = Span::from_seconds(1.0);
+            self.steady_interval = None;
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) const FORMAT: Format = Format {
 const SECOND: u64 = 1_000_000_000;
 
 /// Device numbers as one; `None` if this is no device.
-fn device(text: &[u8]) -> Option<u64> {
+pub(super) fn device(text: &[u8]) -> Option<u64> {
     let comma = text.iter().position(|&byte| byte == b',')?;
     let (major, minor) = (whole(&text[..comma])?, whole(&text[comma + 1..])?);
     (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)

@@ -1,6 +1,6 @@
 //! Any text of one request a line, by columns that the user names: `--columns time=1,op=3,offset=4,size=5`.
 //!
-//! Columns are separated by commas, semicolons or blanks, as the first line has them. A first line whose sizes are no
+//! Columns are separated by commas, semicolons or blanks: the first of these that gives a line all the columns that are named. A first line whose sizes are no
 //! numbers names the columns and is passed over. Nothing is guessed: units and codes are given, or words that say it.
 
 use model::Op;
@@ -154,6 +154,13 @@ impl Columns {
         list.problems.or(columns)
     }
 
+    /// Columns that a line must have.
+    fn needed(&self) -> usize {
+        let named = [self.op, self.offset.0, self.size.0].into_iter();
+        let perhaps = [self.time, self.latency, self.volume].into_iter().flatten();
+        named.chain(perhaps).max().unwrap_or(0) + 1
+    }
+
     fn operation(&self, fields: &Fields) -> Result<Op, Fault> {
         let word = fields.text(self.op);
         if let Some(read) = &self.read {
@@ -201,14 +208,25 @@ impl Columns {
     }
 }
 
-fn split(line: usize, text: &[u8]) -> Fields<'_> {
-    if text.contains(&b',') {
-        Fields::commas(line, text)
-    } else if text.contains(&b';') {
-        Fields::semicolons(line, text)
-    } else {
-        Fields::blanks(line, text)
-    }
+/// [`split`] into at least so many columns.
+fn for_columns(needed: usize) -> impl for<'a> Fn(usize, &'a [u8]) -> Fields<'a> {
+    move |line, text| split(line, text, needed)
+}
+
+/// A line in columns of which at least so many are needed. A comma may stand within a column, as in `259,0`.
+fn split(line: usize, text: &[u8], needed: usize) -> Fields<'_> {
+    let by_commas = || text.contains(&b',').then(|| Fields::commas(line, text));
+    let by_semicolons = || text.contains(&b';').then(|| Fields::semicolons(line, text));
+    let by_blanks = || Fields::blanks(line, text);
+    let enough = |fields: &Fields| fields.count() >= needed;
+    let found = by_commas()
+        .filter(enough)
+        .or_else(|| by_semicolons().filter(enough));
+    let found = found.or_else(|| Some(by_blanks()).filter(enough));
+    found
+        .or_else(by_commas)
+        .or_else(by_semicolons)
+        .unwrap_or_else(by_blanks)
 }
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
@@ -219,6 +237,8 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     if columns.time.is_none() {
         requests.untimed();
     }
+    let needed = columns.needed();
+    let split = for_columns(needed);
     each_line(input, requests, split, |fields, volume, _| {
         let heads = fields.line() == 1 && fields::whole(fields.text(columns.size.0)).is_none();
         if heads

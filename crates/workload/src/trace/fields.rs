@@ -24,6 +24,15 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     format!("`{short}`")
 }
 
+/// A column without blanks and quotes around it.
+fn unquoted(column: &[u8]) -> &[u8] {
+    let column = column.trim_ascii();
+    let inner = column
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
+    inner.map_or(column, <[u8]>::trim_ascii)
+}
+
 /// What stands between blanks or tabs.
 fn blanks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let columns = text.split(u8::is_ascii_whitespace);
@@ -31,10 +40,15 @@ fn blanks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl<'a> Fields<'a> {
-    /// Columns between commas, without blanks around them.
+    /// Columns between commas, without blanks and quotes around them; a comma in a quoted column separates nothing.
     pub(super) fn commas(line: usize, text: &'a [u8]) -> Fields<'a> {
-        let columns = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-        Fields::from(line, text, columns)
+        let mut quoted = false;
+        let has_quotes = text.contains(&b'"');
+        let columns = text.split(move |&byte| {
+            quoted ^= has_quotes && byte == b'"';
+            byte == b',' && !quoted
+        });
+        Fields::from(line, text, columns.map(unquoted))
     }
 
     /// Columns between semicolons, without blanks around them.
@@ -204,6 +218,18 @@ mod tests {
         assert_eq!(columns("1 a 2 3"), "`1``a``2``3`");
         assert_eq!(columns("1 2 3"), "`1``2``3`");
         assert_eq!(columns("1 a  b c 2 3"), "`1``a  b c``2``3`");
+    }
+
+    #[test]
+    fn a_comma_in_quotes_separates_nothing() {
+        let columns = |text: &str| {
+            let fields = Fields::commas(1, text.as_bytes());
+            let texts = (0..fields.count()).map(|column| shown(fields.text(column)));
+            texts.collect::<Vec<_>>().join("")
+        };
+        assert_eq!(columns(r#"1, "a, b",3,"4""#), "`1``a, b``3``4`");
+        assert_eq!(columns(r#"1,"a"#), "`1``\\\"a`");
+        assert_eq!(columns("1,,3"), "`1````3`");
     }
 
     #[test]

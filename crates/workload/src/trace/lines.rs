@@ -35,7 +35,7 @@ impl Lines {
 pub(super) fn each_line(
     input: &mut Input,
     requests: &mut Requests,
-    split: for<'a> fn(usize, &'a [u8]) -> Fields<'a>,
+    split: impl for<'a> Fn(usize, &'a [u8]) -> Fields<'a>,
     mut request: impl FnMut(&Fields, &mut Vec<u8>, &mut Requests) -> Result<Option<Found>, Fault>,
 ) -> Result<(), Fault> {
     let mut volume = Vec::new();

@@ -14,6 +14,8 @@ mod disksim;
 mod extents;
 mod fields;
 mod fiu;
+mod foreign;
+mod ftrace;
 mod google;
 mod input;
 mod iolog;
@@ -90,6 +92,9 @@ pub struct Trace {
     pub in_order: bool,
     /// Requests to volumes other than the one asked for.
     pub other_volumes: u64,
+    /// Whether the format was told by its columns alone, which others could have.
+    #[serde(default)]
+    pub guessed: bool,
     /// What else was seen, and how often.
     pub notes: Vec<(Cow<'static, str>, u64)>,
     /// For finding a record in its file again.
@@ -173,6 +178,7 @@ pub static FORMATS: &[Format] = &[
     spc::FORMAT,
     blktrace::FORMAT,
     blkparse::FORMAT,
+    ftrace::FORMAT,
     biosnoop::FORMAT,
     iolog::FORMAT,
     csv::FORMAT,
@@ -182,6 +188,12 @@ impl Format {
     /// The format of this name.
     pub fn named(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// Whether it has columns of numbers and letters, and no head, keyword or number of its own that tells it from others.
+    fn is_plain_columns(&self) -> bool {
+        let plain = ["mqsim", "disksim", "tencent", "alicloud", "fiu", "spc"];
+        plain.contains(&self.name)
     }
 
     /// Tells the format by the first bytes of the content.
@@ -198,6 +210,13 @@ impl Format {
             (None, _) => {
                 if head.bytes.is_empty() {
                     return Err(Fault::whole("is empty"));
+                }
+                if let Some(encoding) = text::foreign::utf16(head.bytes) {
+                    let what = format!("is {encoding}, not UTF-8");
+                    return Err(Fault::whole(what).help(text::foreign::UTF16_HELP));
+                }
+                if let Some((what, help)) = foreign::known(&head) {
+                    return Err(Fault::whole(what).help(help));
                 }
                 let start = match head.lines.first() {
                     Some(line) => format!("its first line is {}", fields::shown(line)),
@@ -349,6 +368,7 @@ pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<T
         timed: finished.timed,
         in_order: finished.in_order,
         other_volumes: finished.other_volumes,
+        guessed: options.format.is_none() && options.columns.is_none() && format.is_plain_columns(),
         notes: finished.notes,
         source: None,
         first_arrival: finished.first_arrival,
@@ -472,6 +492,39 @@ impl Trace {
             Err(_) => false,
         };
         requests.found.filter(|_| scanned).unwrap_or(Place::Whole)
+    }
+
+    /// What the format was taken for, and on what grounds; `None` where the content leaves no doubt or the user named it.
+    pub fn grounds(&self) -> Option<String> {
+        self.guessed.then(|| {
+            format!(
+                "taken for {} by its columns alone ({}); --format NAME or --columns says otherwise",
+                self.format.title, self.format.about
+            )
+        })
+    }
+
+    /// What makes a guessed format unlikely: no drive is so large, or no requests are like that.
+    pub fn doubt(&self) -> Option<String> {
+        /// Bytes of more than any volume that people trace.
+        const FAR: u64 = 100_000_000_000_000;
+        /// Requests of which all may have one odd size by chance.
+        const FEW: usize = 3;
+        let grounds = self.grounds()?;
+        let end = self.summary().ends.into_iter().max().unwrap_or(0);
+        let mut sizes = self.records.iter().map(|record| record.request().bytes);
+        let first = sizes.next().unwrap_or(0);
+        let alike = self.records.len() > FEW && sizes.all(|size| size == first);
+        let why = if end > FAR {
+            format!("its requests end at {} TB", end / 1_000_000_000_000)
+        } else if alike && (first % 512 != 0 || first > 64 << 20) {
+            format!("all its requests are of {first} B")
+        } else {
+            return None;
+        };
+        Some(format!(
+            "{why}, which no drive is asked for: it was {grounds}"
+        ))
     }
 
     /// Why there is not one request.

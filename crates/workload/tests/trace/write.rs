@@ -219,6 +219,16 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
         },
         biosnoop,
     ),
+    (
+        "ftrace",
+        Keeps {
+            volume: true,
+            latency: true,
+            tick_ns: 1_000,
+            files: false,
+        },
+        ftrace,
+    ),
 ];
 
 pub(crate) fn vscsi_1(ios: &[Io]) -> Vec<u8> {
@@ -470,6 +480,41 @@ pub(crate) fn blkparse(ios: &[Io]) -> Vec<u8> {
         .unwrap();
     }
     out.push_str("CPU1 (sda):\n Reads Queued:           1,        4KiB\n\nTotal (sda):\n");
+    out.into_bytes()
+}
+
+/// As ftrace prints it, with a task whose name has a blank, and trace-cmd's other events between.
+pub(crate) fn ftrace(ios: &[Io]) -> Vec<u8> {
+    let mut events: Vec<(u64, usize, bool)> = Vec::new();
+    for (index, io) in ios.iter().enumerate() {
+        events.push((io.at_us, index, false));
+        events.push((io.at_us + io.latency_us, index, true));
+    }
+    events.sort_by_key(|&(at, _, _)| at);
+    let mut out =
+        String::from("# tracer: nop\n#\n#  TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n");
+    for (at_us, index, done) in events {
+        let io = &ios[index];
+        let (s, us) = (1_008 + at_us / 1_000_000, at_us % 1_000_000);
+        let (letters, place) = (
+            io.letter("R", "WS"),
+            format!("{} + {}", io.sector, io.sectors),
+        );
+        match done {
+            false => writeln!(
+                out,
+                "   my: db 7-4000    [000] .....  {s}.{us:06}: block_rq_issue: 259,{} {letters} {} () {place} none,0,0 [db]",
+                io.volume,
+                io.bytes()
+            ),
+            true => writeln!(
+                out,
+                "   <idle>-0  [001] d.h1.  {s}.{us:06}: block_rq_complete: 259,{} {letters} () {place} none,0,0 [0]",
+                io.volume
+            ),
+        }
+        .unwrap();
+    }
     out.into_bytes()
 }
 

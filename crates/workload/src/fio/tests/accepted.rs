@@ -189,6 +189,25 @@ fn options_of_newer_versions_are_known() {
     assert!(said.to_string().contains("does not divide"), "{said}");
 }
 
+/// What a terminal would act on is shown as its escape, and a file in UTF-16 is called that.
+#[test]
+fn names_are_harmless_and_utf_16_is_named() {
+    assert_eq!(
+        read_ok("[a\u{1b}[2J]\nsize=1m\n").jobs[0].name,
+        "a\\u{1b}[2J"
+    );
+    let utf16: Vec<u8> = "[a]\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let here = Surroundings {
+        read: &|_: &Path| Ok(utf16.clone()),
+        ..HERE
+    };
+    let said = super::read(&[], &["j.fio".into()], &[], &here).expect_err("UTF-16");
+    assert!(
+        said.to_string().contains("is UTF-16 (little-endian)"),
+        "{said}"
+    );
+}
+
 /// With `thinktime_iotime` alone blocks do not count.
 #[test]
 fn a_time_of_io_stands_in_place_of_blocks() {

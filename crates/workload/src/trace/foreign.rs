@@ -1,0 +1,34 @@
+//! Files that are taken for block traces and are something else: what they are, and what to do.
+//!
+//! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), bcc and bpftrace's tools.
+
+use super::Head;
+use super::fields::Fields;
+
+/// What this is, and what would help; `None` if it is not known.
+pub(super) fn known(head: &Head) -> Option<(&'static str, &'static str)> {
+    const KEYS: (&str, &str) = (
+        "is a trace of a key-value cache: its requests name keys, not places on a drive",
+        "trace the block device under the cache (blktrace, biosnoop), or give each key a place first",
+    );
+    const OPERATIONS: [&[u8]; 11] = [
+        b"get", b"gets", b"set", b"add", b"replace", b"cas", b"append", b"prepend", b"delete",
+        b"incr", b"decr",
+    ];
+    let first = head.lines.first()?;
+    let header = Fields::commas(1, first);
+    if header.position("key").is_some() && header.position("op").is_some() {
+        return Some(KEYS);
+    }
+    if header.count() == 7 && OPERATIONS.contains(&header.text(5)) {
+        return Some(KEYS);
+    }
+    let is_bar = |line: &&&[u8]| line.ends_with(b"|") && line.contains(&b'|') && line.len() > 20;
+    if head.lines.iter().filter(is_bar).count() >= 2 {
+        return Some((
+            "is a histogram, as biolatency and bitesize print it: it has no single requests",
+            "record requests with biosnoop, blktrace or the tracepoints block_rq_issue and block_rq_complete",
+        ));
+    }
+    None
+}

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::rig::{drivelab_in, text};
 
 /// Results of a run as fio writes them, in a folder of their own.
-struct Results(tempfile::TempDir);
+pub(crate) struct Results(pub(crate) tempfile::TempDir);
 
 impl Results {
-    fn of(drive: &str, options: &[&str]) -> Results {
+    pub(crate) fn of(drive: &str, options: &[&str]) -> Results {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let all = [
             "run",
@@ -47,20 +47,20 @@ impl Results {
     }
 
     /// What `explain` says with this drive.
-    fn explained(&self, drive: &str) -> Value {
+    pub(crate) fn explained(&self, drive: &str) -> Value {
         let args = ["explain", "r.json", drive, "--seeds", "1", "--json"];
         let mut all = explained(self.0.path(), &args);
         all["answers"][0].take()
     }
 }
 
-fn explained(folder: &Path, args: &[&str]) -> Value {
+pub(crate) fn explained(folder: &Path, args: &[&str]) -> Value {
     let output = drivelab_in(folder, args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn bound(answer: &Value) -> &str {
+pub(crate) fn bound(answer: &Value) -> &str {
     answer["bound"]["by"].as_str().expect("a word")
 }
 
@@ -438,65 +438,6 @@ fn without_a_drive_the_file_says_what_it_can_and_each_table_is_written() {
             .lines()
             .all(|line| line.starts_with("run,") || line.starts_with("a,p4800x-375,"))
     );
-}
-
-/// A flush of this drive takes milliseconds: with syncs timed by fio and with O_DSYNC, whose time only the model tells.
-#[test]
-fn a_run_that_syncs_is_bound_by_that_and_not_told_to_add_threads() {
-    let each = ["--rw=write", "--bs=4k", "--runtime=1s", "--ioengine=psync"];
-    let timed = Results::of("950pro-256", &[&each[..], &["--fdatasync=1"]].concat());
-    let held = Results::of("950pro-256", &[&each[..], &["--sync=dsync"]].concat());
-    for (results, what) in [(timed, "its fdatasync: "), (held, "its O_DSYNC: ")] {
-        let answer = results.explained("950pro-256");
-        assert_eq!(bound(&answer), "sync", "{}", answer["bound"]);
-        let said = answer["bound"]["text"].as_str().expect("words");
-        assert!(said.starts_with(what), "{said}");
-        assert!(answer["model"]["advice"].is_null(), "{answer}");
-        let args = ["explain", "r.json", "950pro-256", "--seeds", "1"];
-        let output = drivelab_in(results.0.path(), &args);
-        let said = text(&output.stdout);
-        let sentences = said.lines().next().expect("sentences");
-        assert!(!sentences.contains("numjobs"), "{sentences}");
-        for part in ["group commit", "power-loss protection", "log device"] {
-            assert!(sentences.contains(part), "{part}: {sentences}");
-        }
-    }
-}
-
-/// As `fio --status-interval` and files that are appended to have them; and what a terminal must not receive.
-#[test]
-fn the_last_of_several_results_counts_and_names_are_harmless() {
-    let slow = Results::of("p4800x-375", &["--rw=randread", "--iodepth=1"]);
-    let deep = Results::of("p4800x-375", &["--rw=randread", "--iodepth=8"]);
-    let read = |results: &Results| {
-        std::fs::read_to_string(results.0.path().join("r.json")).expect("results")
-    };
-    let last = read(&deep).replace(
-        "\"jobname\" : \"a\"",
-        "\"jobname\" : \"a\\u001b]0;x\\u0007\"",
-    );
-    let all = format!("fio: a note\n{}{last}", read(&slow));
-    std::fs::write(deep.0.path().join("r.json"), all).expect("a folder of our own");
-    let output = drivelab_in(deep.0.path(), &["explain", "r.json"]);
-    let said = text(&output.stdout);
-    assert!(
-        said.contains("2 complete results") && said.contains("the last one counts"),
-        "{said}"
-    );
-    assert!(said.starts_with("a\\u{1b}]0;x\\u{7}: bound by"), "{said}");
-    assert!(!said.contains('\x1b') && !said.contains('\x07'));
-    let told = explained(deep.0.path(), &["explain", "r.json", "--json"]);
-    assert_eq!(told["answers"][0]["measured"]["asked"]["in_flight"], 8);
-
-    let utf16: Vec<u8> = last.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    std::fs::write(
-        deep.0.path().join("r.json"),
-        [&b"\xff\xfe"[..], &utf16].concat(),
-    )
-    .expect("a folder of our own");
-    let output = drivelab_in(deep.0.path(), &["explain", "r.json"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("is UTF-16 (little-endian)"));
 }
 
 #[test]

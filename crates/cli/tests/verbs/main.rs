@@ -6,6 +6,7 @@ mod csv;
 mod decide;
 mod drives;
 mod explain;
+mod explain_files;
 mod faults;
 mod fio;
 mod fio_messages;

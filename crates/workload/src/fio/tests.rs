@@ -200,12 +200,6 @@ fn shares_of_sizes_fill_up_as_in_fio() {
         split("4k:8k:16k"),
         [(4096, 33.0), (8192, 33.0), (16384, 34.0)]
     );
-    // Above 100 % as fio 3.33 takes it: smallest share first, and the last has what is left.
-    assert_eq!(
-        split("4k/1:16k/1:64k/1:128k/100"),
-        [(4096, 1.0), (16384, 1.0), (65536, 1.0), (131_072, 97.0)]
-    );
-    assert_eq!(split("4k/60:8k/60"), [(4096, 60.0), (8192, 40.0)]);
     let both = job("bssplit=4k/50:8k/50,16k").block_sizes;
     assert_eq!(both[1], BlockSizes::Fixed(16384));
     assert_eq!(both[2], BlockSizes::Fixed(16384));

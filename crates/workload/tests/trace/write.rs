@@ -483,37 +483,21 @@ pub(crate) fn blkparse(ios: &[Io]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// As ftrace prints it, with a task whose name has a blank, and trace-cmd's other events between.
+/// As ftrace prints it, with a task whose name has a blank.
 pub(crate) fn ftrace(ios: &[Io]) -> Vec<u8> {
-    let mut events: Vec<(u64, usize, bool)> = Vec::new();
-    for (index, io) in ios.iter().enumerate() {
-        events.push((io.at_us, index, false));
-        events.push((io.at_us + io.latency_us, index, true));
-    }
-    events.sort_by_key(|&(at, _, _)| at);
-    let mut out =
-        String::from("# tracer: nop\n#\n#  TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n");
-    for (at_us, index, done) in events {
-        let io = &ios[index];
+    let issues = ios.iter().map(|io| (io.at_us, io, false));
+    let completions = ios.iter().map(|io| (io.at_us + io.latency_us, io, true));
+    let mut events: Vec<(u64, &Io, bool)> = issues.chain(completions).collect();
+    events.sort_by_key(|&(at, ..)| at);
+    let mut out = String::from("# tracer: nop\n#\n#  TASK-PID  CPU#  TIMESTAMP  FUNCTION\n");
+    for (at_us, io, done) in events {
         let (s, us) = (1_008 + at_us / 1_000_000, at_us % 1_000_000);
-        let (letters, place) = (
-            io.letter("R", "WS"),
-            format!("{} + {}", io.sector, io.sectors),
-        );
-        match done {
-            false => writeln!(
-                out,
-                "   my: db 7-4000    [000] .....  {s}.{us:06}: block_rq_issue: 259,{} {letters} {} () {place} none,0,0 [db]",
-                io.volume,
-                io.bytes()
-            ),
-            true => writeln!(
-                out,
-                "   <idle>-0  [001] d.h1.  {s}.{us:06}: block_rq_complete: 259,{} {letters} () {place} none,0,0 [0]",
-                io.volume
-            ),
-        }
-        .unwrap();
+        let (task, event, bytes) = match done {
+            false => ("my: db 7-40", "issue", format!("{} ", io.bytes())),
+            true => ("<idle>-0", "complete", String::new()),
+        };
+        let (letters, sector) = (io.letter("R", "WS"), io.sector);
+        writeln!(out, "  {task} [000] d.h1.  {s}.{us:06}: block_rq_{event}: 259,{} {letters} {bytes}() {sector} + {} none,0,0 [x]", io.volume, io.sectors).unwrap();
     }
     out.into_bytes()
 }

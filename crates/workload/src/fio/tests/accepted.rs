@@ -263,3 +263,17 @@ fn a_size_beyond_a_device_is_cut() {
     assert!(crate::settings::check(&file, capacity).is_err());
     assert!(crate::settings::cut(&file, capacity.bytes).is_empty());
 }
+
+/// Shares above 100 % as fio 3.33 takes them: the smallest first, and the last has what is left.
+#[test]
+fn shares_above_a_hundred_are_cut() {
+    let split = |text: &str| match &job(&format!("bssplit={text}")).block_sizes[0] {
+        BlockSizes::Split(split) => split.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        split("4k/1:16k/1:64k/1:128k/100"),
+        [(4096, 1.0), (16384, 1.0), (65536, 1.0), (131_072, 97.0)]
+    );
+    assert_eq!(split("4k/60:8k/60"), [(4096, 60.0), (8192, 40.0)]);
+}

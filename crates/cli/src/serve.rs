@@ -3,6 +3,7 @@
 mod address;
 mod asked;
 mod ending;
+mod known;
 mod listen;
 mod memory;
 mod promise;
@@ -93,7 +94,8 @@ pub(crate) struct Args {
     #[arg(long)]
     power_cut: bool,
 
-    /// Start a pool though a log of it is not there: what only that has is lost for good
+    /// Start a pool though a log of it is not there, its stores are old copies, or its shape is known not to keep its
+    /// guarantee: what is missing is lost for good
     #[arg(long)]
     accept_loss: bool,
 
@@ -124,6 +126,7 @@ fn speed(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
+    known::check(&asked.setups)?;
     // A socket has a file from now on, and a map may take a second: who ends this meanwhile ends it in order.
     let switches = stop_on_signals().map_err(|error| Failure::failed("signals", error))?;
     let sockets = sockets::bind_all(&asked)?;
@@ -267,6 +270,7 @@ fn listen_at_all(
     for (index, drive) in server.drives().iter().enumerate() {
         let (name, sheet, size) = (drive.name(), drive.sheet(), drive.bytes() as f64 * 1e-9);
         lines.push(format!("{name}: {}, {size:.3} GB", sheet.name));
+        lines.extend(asked.setups.get(index).and_then(known::line));
         for (front, at) in fronts() {
             lines.extend(front.service.drive_lines(index, drive, at));
         }

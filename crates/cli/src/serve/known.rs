@@ -1,0 +1,125 @@
+//! What is known of a pool before it is served: whether `drivelab prove` has tried its shape, and what came of it.
+
+use live::Setup;
+use study::prove::{Proved, proved};
+use text::problem::{Place, Problem, Problems};
+
+/// The record of a pool's shape; none where there is no record, or it is no pool.
+fn record(setup: &Setup) -> Option<Proved> {
+    setup.sheet.pool_config().and_then(proved)
+}
+
+/// The command that tries a pool.
+fn command(pool: &str) -> String {
+    format!("drivelab prove '{pool}'")
+}
+
+/// A line about each pool; none about drives.
+pub(super) fn line(setup: &Setup) -> Option<String> {
+    setup.sheet.pool_config()?;
+    Some(said(&setup.sheet.id, record(setup).as_ref()))
+}
+
+fn said(pool: &str, known: Option<&Proved>) -> String {
+    match known {
+        None => format!(
+            "  not proved: no record of a pool of this shape; `{}` tries it",
+            command(pool)
+        ),
+        Some(known) if known.holds() => format!(
+            "  proved: its guarantee held at {} points, by version {}; `{}` tries it again",
+            known.points,
+            known.version,
+            command(pool)
+        ),
+        Some(known) => format!(
+            "  KNOWN NOT TO HOLD, by version {}: {}; `{}` shows it",
+            known.version,
+            known.broken.join("; "),
+            command(pool)
+        ),
+    }
+}
+
+/// Refuses pools that are known not to keep their guarantee, unless that is accepted.
+///
+/// # Errors
+/// Each of them, with the faults under which it does not hold.
+pub(super) fn check(setups: &[Setup]) -> Result<(), Problems> {
+    let refused = setups.iter().filter_map(|setup| {
+        let known = record(setup)?;
+        refusal(&setup.sheet.id, &known, setup.accept_loss)
+    });
+    Problems(refused.collect()).or(())
+}
+
+fn refusal(pool: &str, known: &Proved, accept_loss: bool) -> Option<Problem> {
+    (!known.holds() && !accept_loss).then(|| Problem {
+        origin: pool.to_owned(),
+        place: Place::Whole,
+        what: format!(
+            "a pool of this shape is known not to keep its guarantee: {}",
+            known.broken.join("; ")
+        ),
+        help: Some(format!(
+            "`{}` shows it; serve another pool, or this one with --accept-loss",
+            command(pool)
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(broken: &[&str]) -> Proved {
+        Proved {
+            shape: "mirror(2*xpoint)".into(),
+            pool: "mirror(2*p4801x-100)".into(),
+            points: 4_711,
+            each: 100,
+            seed: 1,
+            version: "9.8.7".into(),
+            broken: broken.iter().map(|&it| it.into()).collect(),
+        }
+    }
+
+    #[test]
+    fn it_is_said_what_is_known_and_how_to_find_out() {
+        let line = said("m(2*a)", None);
+        assert!(line.contains("not proved") && line.contains("`drivelab prove 'm(2*a)'`"));
+        let line = said("m(2*a)", Some(&known(&[])));
+        assert!(
+            line.contains("held at 4711 points, by version 9.8.7"),
+            "{line}"
+        );
+        let bad = known(&["a dies: the guarantee does not hold"]);
+        let line = said("m(2*a)", Some(&bad));
+        assert!(
+            line.contains("KNOWN NOT TO HOLD, by version 9.8.7: a dies"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn what_is_known_not_to_hold_is_refused_unless_loss_is_accepted() {
+        assert!(refusal("m", &known(&[]), false).is_none());
+        let bad = known(&["a dies: the guarantee does not hold"]);
+        assert!(refusal("m", &bad, true).is_none());
+        let problem = refusal("m", &bad, false).expect("refused");
+        assert!(problem.what.contains("a dies"));
+        assert!(
+            problem
+                .help
+                .is_some_and(|help| help.contains("--accept-loss"))
+        );
+    }
+
+    #[test]
+    fn a_drive_has_no_record_and_no_line() {
+        let setup = |id: &str| Setup::new(catalogue::drive(id).expect("it is read"));
+        assert_eq!(line(&setup("p4800x-375")), None);
+        assert!(line(&setup("mirror(2*p4801x-100)")).is_some());
+        assert!(check(&[setup("p4800x-375")]).is_ok());
+    }
+}

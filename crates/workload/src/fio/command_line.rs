@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{JobReader, Line, options};
+use super::{JobReader, Line, table};
 
 /// Whether `name` is an option of fio's jobs, and if so whether it must have a value.
 pub fn takes_value(name: &str) -> Option<bool> {
-    options::find(name).map(|option| !option.bare)
+    table::find(name).map(|option| !option.bare)
 }
 
 /// Every name of an option of fio's jobs.
 pub fn option_names() -> impl Iterator<Item = &'static str> {
-    options::names()
+    table::names()
 }
 
 const ORIGIN: &str = "command line";

@@ -18,6 +18,7 @@ mod newer;
 mod options;
 mod settings;
 mod split;
+mod table;
 mod value;
 
 use std::io;
@@ -255,7 +256,7 @@ impl<'a> JobReader<'a> {
         for about in finished.wrong {
             let line = lines.iter().rev().find(|line| {
                 let key = line.written().split('=').next().unwrap_or("").trim();
-                options::find(key).is_some_and(|option| option.name == about.option)
+                table::find(key).is_some_and(|option| option.name == about.option)
             });
             let line = line.unwrap_or(header);
             let what = format!("{}: {}", about.option, about.what.what);
@@ -352,8 +353,8 @@ impl<'a> JobReader<'a> {
         key: &str,
         given: &Given,
     ) -> Result<&'static str, Wrong> {
-        let Some(option) = options::find(key) else {
-            let help = nearest(key, options::names()).map(|near| format!("did you mean `{near}`?"));
+        let Some(option) = table::find(key) else {
+            let help = nearest(key, table::names()).map(|near| format!("did you mean `{near}`?"));
             return Err(Wrong {
                 what: "fio has no such option".into(),
                 help,

@@ -4,7 +4,7 @@
 //! model without data. What changes the I/O and has no model is refused by its name and version.
 
 use super::apply::*;
-use super::options::{FioOption, modelled, nothing, refused};
+use super::options::{FioOption, SPDK, modelled, nothing, refused};
 
 const PASSTHROUGH: &[&str] = &["io_uring_cmd"];
 const ASYNCHRONOUS: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
@@ -76,6 +76,3 @@ pub(super) const NEWER: &[FioOption] = &[
     nothing("spr_cs").since("3.42"),
     refused("random_sequence_stride", &["0"], "random_distribution=sequence has no model").since("3.43"),
 ];
-
-/// SPDK's engines for fio.
-pub(super) const SPDK: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev"];

@@ -2,7 +2,6 @@
 //! entry, and if it has a model, one function in [`apply`](super::apply).
 
 use super::apply::*;
-use super::newer::{NEWER, SPDK};
 use super::settings::Settings;
 use super::value::{Given, Wrong};
 
@@ -103,23 +102,11 @@ impl FioOption {
     }
 }
 
-fn all() -> impl Iterator<Item = &'static FioOption> {
-    OPTIONS.iter().chain(NEWER)
-}
-
-/// The option of this name or alias.
-pub(super) fn find(name: &str) -> Option<&'static FioOption> {
-    all().find(|option| option.name == name || option.aliases.contains(&name))
-}
-
-/// Every name and alias.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
-}
-
 const ZERO: &[&str] = &["0"];
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
+/// SPDK's engines for fio.
+pub(super) const SPDK: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev"];
 /// Engines that take metadata and protection information.
 const METADATA: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev", "io_uring_cmd", "xnvme"];
 const XNVME: &[&str] = &["xnvme"];
@@ -137,7 +124,7 @@ const HTTP: &[&str] = &["http"];
 const HDFS: &[&str] = &["libhdfs"];
 
 #[rustfmt::skip] // One line an option.
-const OPTIONS: &[FioOption] = &[
+pub(super) const OPTIONS: &[FioOption] = &[
     // The job.
     modelled("name", &[], name),
     modelled("description", &[], description),

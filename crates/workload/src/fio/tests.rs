@@ -527,7 +527,7 @@ fn further_files_wait_and_start_afresh() {
 /// Every option that fio 3.33 lists for its jobs (`fio --cmdhelp=all`) is in the table.
 #[test]
 fn no_option_of_fio_is_missing() {
-    let known: Vec<&str> = options::names().collect();
+    let known: Vec<&str> = table::names().collect();
     let missing: Vec<&str> = include_str!("fio-3.33-options.txt")
         .split_whitespace()
         .filter(|name| !known.contains(name))
@@ -564,7 +564,7 @@ proptest! {
     /// The same with real keys, so that values are reached.
     #[test]
     fn any_value_is_read_or_refused(which in 0usize..400, value in "[-=:/,.%0-9a-zG${}()*^+ ]{0,24}") {
-        let names: Vec<&str> = options::names().collect();
+        let names: Vec<&str> = table::names().collect();
         let text = format!("[j]\n{}={value}\n", names[which % names.len()]);
         if let Ok(set) = read_text("t.fio", &text, &HERE) {
             prop_assert!(!set.jobs.is_empty());

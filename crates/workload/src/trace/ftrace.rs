@@ -50,8 +50,8 @@ fn event_of(line: &[u8]) -> Option<(Event, &[u8], &[u8])> {
 /// Time in ns: the last column before the event that is a time in seconds and ends with a colon.
 fn time_of(before: &[u8]) -> Option<u64> {
     let columns = before.split(u8::is_ascii_whitespace);
-    let times = columns.filter_map(|column| decimal(column.strip_suffix(b":")?, SECOND));
-    u64::try_from(times.last()?).ok()
+    let mut times = columns.filter_map(|column| decimal(column.strip_suffix(b":")?, SECOND));
+    u64::try_from(times.next_back()?).ok()
 }
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {

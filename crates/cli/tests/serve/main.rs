@@ -4,6 +4,7 @@ mod durable;
 mod faults;
 mod figures;
 mod full;
+mod legs;
 mod old_copies;
 mod pools;
 mod refused;

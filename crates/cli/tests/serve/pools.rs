@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use live::nbd::wire::{self, command};
@@ -39,6 +39,14 @@ fn log(folder: &Path) -> String {
 pub(crate) fn kill(mut server: Server) {
     server.child.kill().expect("kill -9");
     server.child.wait().expect("it was killed");
+}
+
+/// Ends by a signal, whatever comes of it.
+pub(crate) fn end_by(mut server: Server, signal: &str) {
+    let pid = server.child.id().to_string();
+    let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+    assert!(sent.expect("kill").success());
+    server.child.wait().expect("it ends");
 }
 
 pub(crate) struct Rig {
@@ -81,7 +89,7 @@ fn a_mirror_goes_on_without_a_leg_and_gives_it_what_it_missed() {
 
     // The dead leg is there again, and has missed a region.
     let (server, mut client) = rig.serve(MIRROR);
-    let said = "p4801x-100.0 resynchronised: 1 region\n";
+    let said = "p4801x-100.0 is being resynchronised: 1 region\n";
     assert!(rig.log().contains(said), "{}", rig.log());
     check(&mut client, 2);
     // So the other may die now.

@@ -5,7 +5,7 @@ use model::tier::offline::{Damage, Found, Recovered};
 use model::tier::{Kind, PoolConfig, Target};
 
 /// The name of what a tier stands on.
-fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {
+pub(super) fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {
     match config.tiers[tier].children.get(usize::from(child)) {
         Some(&Target::Slice { member, .. }) => config.members[usize::from(member)].name.clone(),
         Some(&Target::Tier(tier)) => config.tiers[usize::from(tier)].name.clone(),
@@ -70,11 +70,16 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             }
             Found::Stale(leg, Some(count)) => {
                 let leg = child(config, tier, leg);
-                format!("{leg} resynchronised: {}", regions(count))
+                format!("{leg} is being resynchronised: {}", regions(count))
             }
             Found::Stale(leg, None) => {
                 let leg = child(config, tier, leg);
-                format!("{leg} stays out of {name}: some of what it missed cannot be read any more")
+                format!("{leg} is being resynchronised: everything that {name} uses")
+            }
+            Found::Renewed(leg, why) => {
+                let leg = child(config, tier, leg);
+                let why = damage(config, &leg, why);
+                format!("{why}; it is made anew, and {name} copies everything to it")
             }
             Found::Unclean(count) => {
                 let one = if count == 1 { "was" } else { "were" };
@@ -182,6 +187,7 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
                 member(two)
             )
         }
+        Damage::Lossy => format!("{name} has lost what was durable"),
         Damage::AllOutdated(missed) => {
             let times = if missed == 1 {
                 "once"

@@ -18,6 +18,7 @@ mod moving;
 mod opening;
 mod pool_opening;
 mod pooled;
+mod resync;
 mod room;
 mod suffering;
 mod trouble;
@@ -500,7 +501,11 @@ impl Served {
     /// What is wrong with the files of the store and was not told yet, a line; at `now`, since the server started.
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
         let trouble = self.troubles.iter_mut().find_map(|it| it.tell(now));
-        let what = trouble.or_else(|| self.news.pop_front())?;
+        let what = match &mut self.machine {
+            Machine::Pool(pool) => trouble.or_else(|| pool.progress(now)),
+            Machine::Drive(_) => trouble,
+        };
+        let what = what.or_else(|| self.news.pop_front())?;
         Some(format!("{}: {what}", self.setup.name))
     }
 

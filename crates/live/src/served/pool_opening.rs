@@ -362,6 +362,7 @@ impl Setup {
             pool: uuid,
             mark: RandomState::new().hash_one(uuid) | 1,
             remembered,
+            bytes: Some(folder.state.bytes),
         };
         if folder.is_new {
             offline::format(config, uuid, &mut images).map_err(damaged)?;

@@ -14,7 +14,9 @@ use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
 use super::disk::Disk;
 use super::findings;
+use super::resync::Resync;
 use super::room::{MOST, Room};
+use crate::clock::Wall;
 use crate::store::{State, save};
 
 /// Acknowledged writes of a member that are kept apart before its drive is asked which of them are on the medium.
@@ -54,6 +56,7 @@ pub(super) struct Pooled {
     commands: [u64; 2],
     failure: Option<String>,
     room: Room,
+    resync: Resync,
 }
 
 /// The stores of a pool that does not run.
@@ -124,6 +127,7 @@ impl Pooled {
         }
         let tiers = tiers.tiers(&config);
         let pool = Pool::resume(&config, members, tiers, bytes.clone());
+        let resync = Resync::of(pool.tiers());
         Pooled {
             flushes: config.needs_flushes(),
             crowds: vec![CROWD; stores.len()],
@@ -137,6 +141,7 @@ impl Pooled {
             commands: [0; 2],
             failure: None,
             room,
+            resync,
         }
     }
 
@@ -369,7 +374,7 @@ impl Pooled {
                         store.state.opening = recovered.opening.map(|it| it.number);
                     }
                 }
-                self.pool.restart(recovered.tiers(&self.config));
+                self.pool.restart(back, recovered.tiers(&self.config));
                 lines
             }
             Err((tier, damage)) => {
@@ -380,6 +385,11 @@ impl Pooled {
         };
         let lost = lost.iter().map(|range| range.bytes).sum();
         (back, lost, lines)
+    }
+
+    /// What there is to tell of legs that are being copied to, a line.
+    pub(super) fn progress(&mut self, now: Wall) -> Option<String> {
+        self.resync.tell(now, &self.config, self.pool.tiers())
     }
 
     /// Why it cannot be used any more, if it cannot.

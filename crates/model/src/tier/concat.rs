@@ -89,6 +89,23 @@ impl TierSettings for ConcatConfig {
         true
     }
 
+    fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+        let concat = self.build(children);
+        let of = |child: usize| {
+            let begin = concat.begin(child);
+            let part = |it: &Range| {
+                let from = it.offset.max(begin);
+                let until = (it.offset + it.bytes).min(concat.ends[child]);
+                (from < until).then(|| Range {
+                    offset: from - begin,
+                    bytes: until - from,
+                })
+            };
+            ranges.iter().filter_map(part).collect()
+        };
+        (0..children.len()).map(of).collect()
+    }
+
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if Concat::sizes(children).contains(&0) {

@@ -148,7 +148,12 @@ pub trait Tier {
     ///
     /// # Errors
     /// If what is below does not keep it.
-    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn write_offline(
+        &mut self,
+        at: u64,
+        data: &[u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unwritable> {
         let pieces = self.pieces(at, data.len()).ok_or(Unwritable)?;
         let mut pieces = pieces.into_iter();
         pieces.try_for_each(|it| below.write(it.child, it.at, &data[it.part]))
@@ -161,6 +166,20 @@ pub trait Tier {
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
         let _ = below;
         Err(Unwritable)
+    }
+
+    /// A child was made anew while nothing runs, because it was not to be had: it has nothing of what it should have.
+    ///
+    /// # Errors
+    /// If it cannot be taken.
+    fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+        let _ = (child, below);
+        Err(Damage::Unsupported)
+    }
+
+    /// Only these ranges of its addresses are used by what is above it.
+    fn used(&mut self, ranges: &[Range]) {
+        let _ = ranges;
     }
 
     /// Whether what it gives for a range while nothing runs depends on where below it is read from.
@@ -231,6 +250,18 @@ pub trait TierSettings {
     fn does_without(&self, child: Child) -> bool {
         let _ = child;
         false
+    }
+
+    /// Whether a child that is not to be had may be made anew, because others have what it should have.
+    fn renews(&self) -> bool {
+        false
+    }
+
+    /// What is used of each child where only these ranges of the tier's addresses are used.
+    fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+        let _ = ranges;
+        let all = |&bytes: &u64| alloc::vec![Range { offset: 0, bytes }];
+        children.iter().map(all).collect()
     }
 
     /// Why there is no such tier over children of these sizes; nothing if there is.
@@ -330,6 +361,12 @@ macro_rules! tiers {
             fn does_without(&self, child: Child) -> bool {
                 match self { $(Kind::$name(config) => config.does_without(child),)* }
             }
+            fn renews(&self) -> bool {
+                match self { $(Kind::$name(config) => config.renews(),)* }
+            }
+            fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+                match self { $(Kind::$name(config) => config.used_below(children, ranges),)* }
+            }
             fn problems(&self, children: &[u64]) -> Vec<alloc::string::String> {
                 match self { $(Kind::$name(config) => config.problems(children),)* }
             }
@@ -381,12 +418,18 @@ macro_rules! tiers {
                 match self { $(AnyTier::$name(tier) => tier.read_offline(at, into, below),)* }
             }
             fn write_offline(
-                &self,
+                &mut self,
                 at: u64,
                 data: &[u8],
                 below: &mut dyn Below,
             ) -> Result<(), Unwritable> {
                 match self { $(AnyTier::$name(tier) => tier.write_offline(at, data, below),)* }
+            }
+            fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+                match self { $(AnyTier::$name(tier) => tier.renewed(child, below),)* }
+            }
+            fn used(&mut self, ranges: &[Range]) {
+                match self { $(AnyTier::$name(tier) => tier.used(ranges),)* }
             }
             fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
                 match self {

@@ -4,6 +4,7 @@
 //! fed with anything. Left out: how long it takes.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -11,6 +12,7 @@ use super::openings::{self, Opening, Openings, Standing};
 use super::planted::{self, Bug};
 use super::{AnyTier, Child, Kind, PoolConfig, Target, Tier, TierConfig, TierSettings};
 use crate::data::{Unreadable, Unwritable};
+use crate::device::Range;
 use crate::media::medium::Medium;
 
 /// The bytes of a pool's members.
@@ -63,6 +65,9 @@ pub trait Below {
     /// If it is not.
     fn sync(&mut self, child: Child) -> Result<(), Unwritable>;
 
+    /// Whether the child is a tier.
+    fn is_tier(&self, child: Child) -> bool;
+
     /// Whether the child took part in the last opening of the pool: of a tier, always, because those that did not are not
     /// found.
     fn standing(&self, child: Child) -> Standing;
@@ -95,6 +100,8 @@ pub enum Damage {
     Unfound(Child),
     /// This child does not take what has to be written.
     Unwritable(Child),
+    /// It has lost what was durable.
+    Lossy,
     /// These two members went on without each other: the pool was opened with each of them alone.
     Diverged(u16, u16),
     /// All that is there is older than what was noted beside it, by so many openings.
@@ -125,6 +132,7 @@ impl fmt::Display for Damage {
                 write!(f, "child {child} has not what its own tables or log say")
             }
             Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
+            Damage::Lossy => f.write_str("it has lost what was durable"),
             Damage::Diverged(one, two) => {
                 write!(f, "members {one} and {two} went on without each other")
             }
@@ -147,6 +155,8 @@ pub enum Found {
     Behind(Child, u64),
     /// A child was away in the last openings of the pool, so many.
     Away(Child, u64),
+    /// A child was not to be had, for this reason, and was made anew: it gets what it lacks while the pool is in use.
+    Renewed(Child, Damage),
     /// A leg had missed writes; so many regions were copied to it. None where some of it cannot be read any more: then it
     /// stays out.
     Stale(Child, Option<u32>),
@@ -244,23 +254,50 @@ impl Recovered {
         let tier = self.tiers[index].as_ref().ok()?;
         let mut below = Children {
             config: &config.tiers,
-            tiers: &self.tiers,
+            tiers: Tiers::Fixed(&self.tiers),
             tier: index,
             images,
             openings: None,
+            anew: false,
             found: &mut Vec::new(),
         };
         Some(ask(tier, &mut below))
     }
 }
 
+/// The tiers below one.
+enum Tiers<'a> {
+    /// Only to be read.
+    Fixed(&'a [Result<AnyTier, Damage>]),
+    /// What is written to them may change them.
+    Open(&'a mut [Result<AnyTier, Damage>]),
+}
+
+impl Tiers<'_> {
+    fn get(&self, tier: u16) -> &Result<AnyTier, Damage> {
+        match self {
+            Tiers::Fixed(tiers) => &tiers[usize::from(tier)],
+            Tiers::Open(tiers) => &tiers[usize::from(tier)],
+        }
+    }
+
+    fn fixed(&self) -> Tiers<'_> {
+        Tiers::Fixed(match self {
+            Tiers::Fixed(tiers) => tiers,
+            Tiers::Open(tiers) => tiers,
+        })
+    }
+}
+
 /// The children of one tier.
 struct Children<'a, I> {
     config: &'a [TierConfig],
-    tiers: &'a [Result<AnyTier, Damage>],
+    tiers: Tiers<'a>,
     tier: usize,
     images: &'a mut I,
     openings: Option<&'a Openings>,
+    /// It is being made anew: what labels say of its slices counts no more.
+    anew: bool,
     found: &'a mut Vec<(u16, Found)>,
 }
 
@@ -269,13 +306,14 @@ impl<I: Images> Children<'_, I> {
     fn of<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
         let below = Children {
             config: self.config,
-            tiers: self.tiers,
+            tiers: self.tiers.fixed(),
             tier: usize::from(tier),
             images: &mut *self.images,
             openings: self.openings,
+            anew: self.anew,
             found: &mut *self.found,
         };
-        (self.tiers[usize::from(tier)].as_ref().ok(), below)
+        (self.tiers.get(tier).as_ref().ok(), below)
     }
 
     fn target(&self, child: Child) -> Target {
@@ -287,7 +325,7 @@ impl<I: Images> Below for Children<'_, I> {
     fn present(&self, child: Child) -> bool {
         match self.target(child) {
             Target::Slice { member, .. } => self.images.present(member),
-            Target::Tier(tier) => self.tiers[usize::from(tier)].is_ok(),
+            Target::Tier(tier) => self.tiers.get(tier).is_ok(),
         }
     }
 
@@ -310,10 +348,26 @@ impl<I: Images> Below for Children<'_, I> {
                 self.images.write(member, base + at, data)
             }
             Target::Slice { .. } => Err(Unwritable),
-            Target::Tier(tier) => match self.of(tier) {
-                (Some(tier), mut below) => tier.write_offline(at, data, &mut below),
-                (None, _) => Err(Unwritable),
-            },
+            Target::Tier(tier) => {
+                let Tiers::Open(tiers) = &mut self.tiers else {
+                    return Err(Unwritable);
+                };
+                // What it stands on comes before it.
+                let (before, rest) = tiers.split_at_mut(usize::from(tier));
+                let Ok(own) = &mut rest[0] else {
+                    return Err(Unwritable);
+                };
+                let mut below = Children {
+                    config: self.config,
+                    tiers: Tiers::Open(before),
+                    tier: usize::from(tier),
+                    images: &mut *self.images,
+                    openings: self.openings,
+                    anew: self.anew,
+                    found: &mut *self.found,
+                };
+                own.write_offline(at, data, &mut below)
+            }
         }
     }
 
@@ -338,8 +392,11 @@ impl<I: Images> Below for Children<'_, I> {
         }
     }
 
+    fn is_tier(&self, child: Child) -> bool {
+        matches!(self.target(child), Target::Tier(_))
+    }
     fn standing(&self, child: Child) -> Standing {
-        match self.openings {
+        match self.openings.filter(|_| !self.anew) {
             Some(openings) => openings.standing(self.tier as u16, child),
             None => Standing::Current,
         }
@@ -369,10 +426,11 @@ pub fn format<M: Medium>(
         let sizes = config.sizes(&tier.children, &capacities);
         let mut below = Children {
             config: &config.tiers,
-            tiers: &tiers,
+            tiers: Tiers::Open(&mut tiers),
             tier: index,
             images: &mut *images,
             openings: None,
+            anew: false,
             found: &mut Vec::new(),
         };
         let made = tier.kind.format(&sizes, pool, &mut below);
@@ -390,6 +448,8 @@ pub struct Start {
     pub mark: u64,
     /// The last opening, as it was noted beside the members.
     pub remembered: Option<Opening>,
+    /// Bytes of the pool's addresses that are used; all if none.
+    pub bytes: Option<u64>,
 }
 
 /// Finds the tiers of a pool on its members after a crash, or an orderly end, and makes them whole. May be cut anywhere
@@ -406,6 +466,7 @@ pub fn recover<M: Medium>(
         pool,
         mark: 0,
         remembered: None,
+        bytes: None,
     };
     open(config, &start, images)
 }
@@ -420,27 +481,43 @@ pub fn open<M: Medium>(
     images: &mut impl Images,
 ) -> Result<Recovered, (String, Damage)> {
     let openings = Openings::read(config, start.pool, start.remembered, images);
-    let openings = openings.map_err(|it| named(config, it))?;
+    let mut openings = openings.map_err(|it| named(config, it))?;
     let before = openings.of_members(config.members.len());
     let mut found = openings.behind();
     let capacities = config.capacities();
     let mut tiers = Vec::with_capacity(config.tiers.len());
     for (index, tier) in config.tiers.iter().enumerate() {
         let sizes = config.sizes(&tier.children, &capacities);
+        if tier.kind.renews() {
+            give_up_what_lost(config, index, &found, &mut tiers);
+        }
         let mut below = Children {
             config: &config.tiers,
-            tiers: &tiers,
+            tiers: Tiers::Open(&mut tiers),
             tier: index,
             images: &mut *images,
             openings: Some(&openings),
+            anew: false,
             found: &mut found,
         };
-        let made = match outdated(&tier.kind, sizes.len() as Child, &below) {
+        let mut made = match outdated(&tier.kind, sizes.len() as Child, &below) {
             Some(damage) => Err(damage),
             None => tier.kind.recover(&sizes, start.pool, &mut below),
         };
+        if let (Ok(made), true) = (&mut made, tier.kind.renews()) {
+            let mut renewal = Renewal {
+                config,
+                pool: start.pool,
+                capacities: &capacities,
+                openings: &mut openings,
+                tiers: &mut tiers,
+                found: &mut found,
+            };
+            renewal.children(index, made, images);
+        }
         tiers.push(made);
     }
+    tell_what_is_used(config, start.bytes, &capacities, &mut tiers);
     all_served(config, &tiers)?;
     let mark = match start.mark {
         0 => mark_of(config, images),
@@ -454,6 +531,186 @@ pub fn open<M: Medium>(
         opening,
         before,
     })
+}
+
+/// Each tier hears which ranges of its addresses are used, from above to below.
+fn tell_what_is_used<M: Medium>(
+    config: &PoolConfig<M>,
+    bytes: Option<u64>,
+    capacities: &[u64],
+    tiers: &mut [Result<AnyTier, Damage>],
+) {
+    let mut used: Vec<Vec<Range>> = vec![Vec::new(); tiers.len()];
+    for (&tier, volume) in config.volumes.iter().zip(config.volumes()) {
+        let until = bytes.unwrap_or(u64::MAX).saturating_sub(volume.offset);
+        used[usize::from(tier)].push(Range {
+            offset: 0,
+            bytes: volume.bytes.min(until),
+        });
+    }
+    for index in (0..tiers.len()).rev() {
+        if let Ok(tier) = &mut tiers[index] {
+            tier.used(&used[index]);
+        }
+        let children = &config.tiers[index].children;
+        let sizes = config.sizes(children, capacities);
+        let below = config.tiers[index].kind.used_below(&sizes, &used[index]);
+        for (target, ranges) in children.iter().zip(below) {
+            if let Target::Tier(tier) = *target {
+                used[usize::from(tier)] = ranges;
+            }
+        }
+    }
+}
+
+/// A tier that told a loss, or stands on one that did and that nothing stands in for, counts as not to be had by the tier
+/// above it, which has others.
+fn give_up_what_lost<M: Medium>(
+    config: &PoolConfig<M>,
+    above: usize,
+    found: &[(u16, Found)],
+    tiers: &mut [Result<AnyTier, Damage>],
+) {
+    for target in &config.tiers[above].children {
+        let Target::Tier(tier) = *target else {
+            continue;
+        };
+        let lost = |it: &u16| {
+            let told = |(of, what): &(u16, Found)| of == it && matches!(what, Found::Lost(_));
+            found.iter().any(told)
+        };
+        if tiers[usize::from(tier)].is_ok() && tiers_below(config, tier).iter().any(lost) {
+            tiers[usize::from(tier)] = Err(Damage::Lossy);
+        }
+    }
+}
+
+/// A tier and those that it stands on, from below to above; not what is below a tier that makes its children anew.
+fn tiers_below<M: Medium>(config: &PoolConfig<M>, tier: u16) -> Vec<u16> {
+    let mut all = vec![tier];
+    let mut next = 0;
+    while let Some(&one) = all.get(next) {
+        next += 1;
+        let one = &config.tiers[usize::from(one)];
+        if !one.kind.renews() {
+            all.extend(one.children.iter().filter_map(|it| match *it {
+                Target::Tier(below) => Some(below),
+                Target::Slice { .. } => None,
+            }));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Makes tiers anew that were not to be had, where others have what they should have.
+struct Renewal<'a, M> {
+    config: &'a PoolConfig<M>,
+    pool: u128,
+    capacities: &'a [u64],
+    openings: &'a mut Openings,
+    tiers: &'a mut [Result<AnyTier, Damage>],
+    found: &'a mut Vec<(u16, Found)>,
+}
+
+impl<M: Medium> Renewal<'_, M> {
+    /// The children of a tier that has been found without them.
+    fn children(&mut self, above: usize, tier: &mut AnyTier, images: &mut impl Images) {
+        let config = self.config;
+        for (child, target) in (0..).zip(&config.tiers[above].children) {
+            let Target::Tier(below) = *target else {
+                continue;
+            };
+            let Err(damage) = self.tiers[usize::from(below)] else {
+                continue;
+            };
+            let elsewhere = matches!(
+                damage,
+                Damage::Foreign(_) | Damage::Misplaced(_) | Damage::Apart(..) | Damage::Unsupported
+            );
+            let subtree = self.subtree(below);
+            let there = subtree.iter().all(|&it| self.has_all_slices(it, images));
+            if elsewhere || !there {
+                continue;
+            }
+            if let Err(damage) = self.make(&subtree, images) {
+                self.tiers[usize::from(below)] = Err(damage);
+                continue;
+            }
+            let mut here = Children {
+                config: &config.tiers,
+                tiers: Tiers::Open(&mut *self.tiers),
+                tier: above,
+                images: &mut *images,
+                openings: Some(&*self.openings),
+                anew: false,
+                found: &mut Vec::new(),
+            };
+            if let Err(damage) = tier.renewed(child, &mut here) {
+                self.tiers[usize::from(below)] = Err(damage);
+                continue;
+            }
+            let old = |(of, what): &(u16, Found)| {
+                subtree.contains(of) || (usize::from(*of), *what) == (above, Found::Absent(child))
+            };
+            self.found.retain(|it| !old(it));
+            self.found
+                .push((above as u16, Found::Renewed(child, damage)));
+        }
+    }
+
+    /// A tier and all that it stands on, from below to above.
+    fn subtree(&self, tier: u16) -> Vec<u16> {
+        let mut all = vec![tier];
+        let mut next = 0;
+        while let Some(&one) = all.get(next) {
+            next += 1;
+            let children = &self.config.tiers[usize::from(one)].children;
+            all.extend(children.iter().filter_map(|it| match *it {
+                Target::Tier(below) => Some(below),
+                Target::Slice { .. } => None,
+            }));
+        }
+        all.sort_unstable();
+        all
+    }
+
+    fn has_all_slices(&self, tier: u16, images: &impl Images) -> bool {
+        let children = &self.config.tiers[usize::from(tier)].children;
+        children.iter().all(|it| match *it {
+            Target::Slice { member, .. } => images.present(member),
+            Target::Tier(_) => true,
+        })
+    }
+
+    /// New tiers, from below to above. Their slices count as blank from before the first write on, until the next opening
+    /// has begun: so a crash meanwhile does not leave what looks like a tier with data.
+    fn make(&mut self, subtree: &[u16], images: &mut impl Images) -> Result<(), Damage> {
+        let config = self.config;
+        for &tier in subtree {
+            for child in 0..config.tiers[usize::from(tier)].children.len() as Child {
+                self.openings.strip(tier, child, images)?;
+            }
+        }
+        for &tier in subtree {
+            let index = usize::from(tier);
+            let it = &config.tiers[index];
+            let sizes = config.sizes(&it.children, self.capacities);
+            let mut below = Children {
+                config: &config.tiers,
+                tiers: Tiers::Open(&mut *self.tiers),
+                tier: index,
+                images: &mut *images,
+                openings: Some(&*self.openings),
+                anew: true,
+                found: &mut Vec::new(),
+            };
+            it.kind.format(&sizes, self.pool, &mut below)?;
+            let made = it.kind.recover(&sizes, self.pool, &mut below)?;
+            self.tiers[index] = Ok(made);
+        }
+        Ok(())
+    }
 }
 
 /// A mark that openings with other members have not.

@@ -360,6 +360,33 @@ impl Openings {
         behind.collect()
     }
 
+    /// A slice counts as one without a label from now on, until the next opening has begun.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub(super) fn strip(
+        &mut self,
+        tier: u16,
+        child: u16,
+        images: &mut impl Images,
+    ) -> Result<(), Damage> {
+        let is_it = |it: &Slice| (it.tier, it.child) == (tier, child);
+        let Some(index) = self.slices.iter().position(is_it) else {
+            return Ok(());
+        };
+        let slice = self.slices[index];
+        for at in slice.places {
+            let cleared = images.write(slice.member, at, &[0; BLOCK]);
+            cleared.map_err(|_| Damage::Unwritable(child))?;
+        }
+        images
+            .sync(slice.member)
+            .map_err(|_| Damage::Unwritable(child))?;
+        self.read[index] = Read::Bare;
+        self.standings[index] = Standing::Bare;
+        Ok(())
+    }
+
     /// The next opening begins: all slices that are there take part in it.
     ///
     /// # Errors

@@ -70,6 +70,15 @@ impl TierSettings for StripeConfig {
         true
     }
 
+    fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+        let striping = self.build(children).striping;
+        let of = |child: usize| {
+            let run = |it: &Range| striping.run(child, it.offset, it.offset + it.bytes);
+            ranges.iter().filter_map(run).collect()
+        };
+        (0..children.len()).map(of).collect()
+    }
+
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {

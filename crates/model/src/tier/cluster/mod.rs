@@ -336,7 +336,12 @@ impl Tier for Cluster {
         Ok(())
     }
 
-    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn write_offline(
+        &mut self,
+        at: u64,
+        data: &[u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unwritable> {
         for piece in self.parts(at, data.len()) {
             for site in self.sites(piece.unit) {
                 let at = site.base + piece.within;

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Mirror, label, recover};
+use crate::device::Range;
 use crate::tier::copies::Reads;
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Promise, TierSettings};
@@ -53,6 +54,19 @@ impl TierSettings for MirrorConfig {
 
     fn does_without(&self, _child: Child) -> bool {
         true
+    }
+
+    fn renews(&self) -> bool {
+        true
+    }
+
+    fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+        let mut of_leg = ranges.to_vec();
+        of_leg.push(Range {
+            offset: self.capacity(children),
+            bytes: label::AREA,
+        });
+        alloc::vec![of_leg; children.len()]
     }
 
     fn problems(&self, children: &[u64]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! A leg that has come back gets what it has missed, from a leg in sync, while the mirror is in use.
 //!
-//! What is marked is copied in order, a chunk at a time: writes to the chunk wait, writes elsewhere go to the leg as well,
+//! What is marked is copied in order, or everything that is used where nobody knows what it lacks, a chunk at a time: writes to the chunk wait, writes elsewhere go to the leg as well,
 //! and so do flushes. At the end the leg is flushed, and then entered as in sync, on the others first. A chunk that no leg
 //! in sync can read, or that the leg does not take, ends it: the leg stays out.
 
@@ -35,6 +35,18 @@ pub(super) struct Copying {
     step: Step,
     /// It is over, but for a command that is still inside.
     pub(super) stopped: bool,
+}
+
+/// Whether the data of a command are zeroes.
+fn is_zero<B: Buffers>(command: &Command, buffers: &B) -> bool {
+    const PART: u32 = 4096;
+    let mut part = [0; PART as usize];
+    B::REAL
+        && (0..command.bytes).step_by(PART as usize).all(|at| {
+            let part = &mut part[..PART.min(command.bytes - at) as usize];
+            buffers.get(command.payload.skip(at), part);
+            part.iter().all(|byte| *byte == 0)
+        })
 }
 
 impl Mirror {
@@ -92,14 +104,13 @@ impl Mirror {
 
     /// The next chunk of what is marked, which is taken so that no write goes there; or the end.
     fn seek<W: Way>(&mut self, copying: &mut Copying, way: &mut W) {
-        let region = self.labels.region;
         let from = copying.at + u64::from(copying.bytes);
-        let index = self.labels.known.dirty.next((from / region) as usize);
-        // Within a marked region it goes on where it is; else the next begins.
-        let next = index.map(|index| from.max(index as u64 * region));
-        match next.filter(|&at| at < self.bytes) {
-            Some(at) => {
-                let border = (at / region + 1) * region;
+        let next = match self.whole & (1 << copying.leg) {
+            0 => self.next_marked(from),
+            _ => self.next_used(from),
+        };
+        match next.filter(|&(at, _)| at < self.bytes) {
+            Some((at, border)) => {
                 let end = (at + CHUNK).min(border).min(self.bytes);
                 (copying.at, copying.bytes) = (at, (end - at) as u32);
                 copying.step = Step::Drain;
@@ -116,6 +127,57 @@ impl Mirror {
                 self.send(copying.leg, For::Copy, &Command::flush(0), way);
             }
         }
+    }
+
+    /// The next part of a marked region that is used, from an address on: where it begins and ends.
+    fn next_marked(&self, mut from: u64) -> Option<(u64, u64)> {
+        let region = self.labels.region;
+        loop {
+            let index = self.labels.known.dirty.next((from / region) as usize)?;
+            let border = (index as u64 + 1) * region;
+            // Within a marked region it goes on where it is; else the next begins.
+            let (at, end) = self.next_used(from.max(index as u64 * region))?;
+            if at < border {
+                return Some((at, end.min(border)));
+            }
+            from = at;
+        }
+    }
+
+    /// The next part of what is used, from an address on: where it begins and ends.
+    fn next_used(&self, from: u64) -> Option<(u64, u64)> {
+        let rest = self.used.iter().filter_map(|it| {
+            let end = it.offset + it.bytes;
+            (end > from).then_some((it.offset.max(from), end))
+        });
+        rest.min()
+    }
+
+    /// A leg is copied to as soon as the mirror runs; it gets everything, or what is marked.
+    pub(super) fn copy_later(&mut self, leg: Child, whole: bool) {
+        self.returned |= 1 << leg;
+        if whole {
+            self.whole |= 1 << leg;
+        }
+        self.rest_at = Time::ZERO;
+    }
+
+    /// The leg that is being copied to, and how much of the addresses in use is done, in percent.
+    pub fn progress(&self) -> Option<(Child, u64)> {
+        let copying = self.copying.as_ref()?;
+        let ends = self.used.iter().map(|it| it.offset + it.bytes);
+        let end = ends.max().unwrap_or(0).max(1);
+        Some((copying.leg, (copying.at * 100 / end).min(100)))
+    }
+
+    /// How many legs there are.
+    pub fn legs_count(&self) -> Child {
+        self.copies.places() as Child
+    }
+
+    /// Whether a leg lacks something that others have.
+    pub fn is_stale(&self, leg: Child) -> bool {
+        self.labels.readable() & (1 << leg) == 0
     }
 
     /// Reads a chunk from a leg in sync that has not been tried; if there is none, it is over.
@@ -154,10 +216,14 @@ impl Mirror {
         match copying.step {
             Step::Read(..) if well => {
                 copying.step = Step::Write;
-                let write = Command {
+                let mut write = Command {
                     payload: copying.payload,
                     ..Command::new(0, Op::Write, copying.at, copying.bytes)
                 };
+                if self.whole & (1 << copying.leg) != 0 && is_zero(&write, way.buffers()) {
+                    // So that what was never written takes no room.
+                    write.op = Op::WriteZeroes;
+                }
                 let leg = copying.leg;
                 self.copying = Some(copying);
                 self.send(leg, For::Copy, &write, way);
@@ -181,6 +247,7 @@ impl Mirror {
             _ => {
                 if well {
                     self.labels.join(copying.leg);
+                    self.whole &= !(1 << copying.leg);
                     // What these are about was copied, and flushed behind it.
                     for &request in self.flushing.iter().chain(&self.unacknowledged) {
                         self.requests[request].done |= 1 << copying.leg;

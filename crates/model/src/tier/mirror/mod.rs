@@ -33,7 +33,7 @@ pub use self::config::{MOST_LEGS, MirrorConfig};
 use self::copying::Copying;
 use self::labels::Labels;
 use super::copies::Copies;
-use super::offline::Below;
+use super::offline::{Below, Damage};
 use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
 use crate::anatomy::{Anatomy, Part};
@@ -104,13 +104,20 @@ pub struct Mirror {
     extents: Vec<Extent>,
     /// Writes that may not go out yet, in order.
     waiting: Vec<u32>,
+    /// Reads that a leg could not do and that are at another: what they bring is to be written back.
+    repairing: Vec<u32>,
     /// Flushes at the legs.
     flushing: Vec<u32>,
     /// Writes and flushes that are done, and may not be acknowledged yet.
     unacknowledged: Vec<u32>,
     copying: Option<Copying>,
-    /// Legs that came back while another was being copied to.
+    /// Legs that wait to be copied to, and of these, or the one that is copied to, those that get everything.
     returned: u32,
+    whole: u32,
+    /// Legs that could not be had when the mirror was found: they stay out until it is found again.
+    barred: u32,
+    /// What is used of its addresses: more is not copied.
+    used: Vec<Range>,
     /// When to look whether the mirror rests.
     rest_at: Time,
     last_write: Time,
@@ -132,10 +139,14 @@ impl Mirror {
             pieces: Slab::default(),
             extents: Vec::new(),
             waiting: Vec::new(),
+            repairing: Vec::new(),
             flushing: Vec::new(),
             unacknowledged: Vec::new(),
             copying: None,
             returned: 0,
+            whole: 0,
+            barred: 0,
+            used: vec![Range { offset: 0, bytes }],
             rest_at: Time::NEVER,
             last_write: Time::ZERO,
             resting: 0,
@@ -189,6 +200,7 @@ impl Mirror {
             self.rest_at = now + REST;
         }
         self.extents.push(Extent { at, end, request });
+        self.overtake_repairs(at, end);
         self.send_to(self.writable(), request, For::Client(request), way);
         true
     }
@@ -425,6 +437,8 @@ impl Tier for Mirror {
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
         self.rest_at = Time::NEVER;
+        // Those that were stale when it was found.
+        self.copy_next(now, way);
         let busy = !self.extents.is_empty() || !self.waiting.is_empty() || self.resting > 0;
         let whole = self.labels.is_whole() && self.copying.is_none();
         if busy || self.last_write + REST > now {
@@ -445,7 +459,7 @@ impl Tier for Mirror {
 
     fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
         // It may have missed something without anybody having asked it meanwhile.
-        if self.leave(child) {
+        if self.barred & (1 << child) == 0 && self.leave(child) {
             self.returned |= 1 << child;
             self.pump(way);
             self.copy_next(now, way);
@@ -465,10 +479,11 @@ impl Tier for Mirror {
         self.copies.forget();
         self.extents.clear();
         self.waiting.clear();
+        self.repairing.clear();
         self.flushing.clear();
         self.unacknowledged.clear();
         self.copying = None;
-        self.returned = 0;
+        (self.returned, self.whole) = (0, 0);
         self.resting = 0;
         self.rest_at = Time::NEVER;
         self.labels.forget();
@@ -489,7 +504,12 @@ impl Tier for Mirror {
         Err(Unreadable)
     }
 
-    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn write_offline(
+        &mut self,
+        at: u64,
+        data: &[u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unwritable> {
         for leg in self.legs() {
             if self.labels.known.in_sync & (1 << leg) != 0 {
                 below.write(leg, at, data)?;
@@ -513,6 +533,17 @@ impl Tier for Mirror {
                 seen.get_or_insert(data);
                 differs || below.is_ambiguous(leg, at, bytes)
             })
+    }
+
+    fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
+        recover::strip(self, child, below)?;
+        self.barred &= !(1 << child);
+        self.copy_later(child, true);
+        Ok(())
+    }
+
+    fn used(&mut self, ranges: &[Range]) {
+        self.used = ranges.to_vec();
     }
 
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {

@@ -31,6 +31,9 @@ impl Mirror {
         if done.status != Status::Success {
             asked.status = done.status;
             if done.status == Status::UnrecoveredReadError {
+                if asked.failed == 0 {
+                    self.repairing.push(request);
+                }
                 asked.failed |= 1 << leg;
             }
             asked.done |= 1 << leg;
@@ -42,10 +45,17 @@ impl Mirror {
             let legs = self.labels.readable() & !tried;
             match self.leg_to_read(&command, legs) {
                 Some(leg) => self.send_to(1 << leg, request, For::Client(request), way),
-                None => self.finish(now, request, done.status, way),
+                None => {
+                    self.repairing.retain(|&it| it != request);
+                    self.finish(now, request, done.status, way);
+                }
             }
             return;
         }
+        if asked.failed != 0 {
+            self.repairing.retain(|&it| it != request);
+        }
+        let asked = &self.requests[request];
         let (at, end) = (asked.command.offset, asked.command.end());
         let to_repair = asked.failed & self.labels.known.in_sync;
         // Where a write is on its way, that is the repair.
@@ -58,6 +68,23 @@ impl Mirror {
         self.requests[request].command.op = Op::Write;
         self.extents.push(Extent { at, end, request });
         self.send_to(to_repair, request, For::Repair(request), way);
+    }
+
+    /// A write goes out: reads that were sent before it may bring what it writes over, and that must not be written back. What it
+    /// writes is the repair.
+    pub(super) fn overtake_repairs(&mut self, at: u64, end: u64) {
+        if self.repairing.is_empty() || planted::has(Bug::RepairsOverWrites) {
+            return;
+        }
+        let requests = &mut self.requests;
+        self.repairing.retain(|&request| {
+            let read = &mut requests[request];
+            let overtaken = read.command.offset < end && at < read.command.end();
+            if overtaken {
+                read.failed = 0;
+            }
+            !overtaken
+        });
     }
 
     /// A repair helps nobody who waits, but its data are where the client's are.

@@ -7,8 +7,8 @@
 //!
 //! Of the legs in sync the first that has the newest label is copied over the others where regions are marked, on any of their
 //! labels. Stale legs get what is marked if their label is not older than the one before marks last went, because all that was
-//! written since is marked; otherwise everything. Then labels are written anew, in each opening: on the legs that were in sync
-//! first, on those that have been copied to afterwards.
+//! written since is marked; otherwise everything. They get it while the mirror is in use ([`super::copying`]). Labels are written
+//! anew in each opening, on the legs in sync.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,8 @@ fn unwritable(leg: Child) -> impl Fn(Unwritable) -> Damage {
 
 /// New labels on all legs: they count as alike.
 pub(super) fn format(mut mirror: Mirror, pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
-    let state = mirror.labels.known.clone();
+    let mut state = mirror.labels.known.clone();
+    state.opening = below.opening().map_or(0, |last| last + 1);
     mirror.labels.resume(pool, 0, &state);
     for leg in mirror.legs() {
         // The next has the number 1, and goes to the other place.
@@ -207,6 +208,9 @@ pub(super) fn recover(
         if newest.state.in_sync & !legs.present & (1 << leg) != 0 {
             below.found(Found::Absent(leg));
         }
+        if legs.present & (1 << leg) == 0 && below.is_tier(leg) {
+            mirror.barred |= 1 << leg;
+        }
     }
     mirror.labels.resume(pool, newest.sequence, &newest.state);
     for leg in mirror.legs().filter(|leg| legs.in_sync & (1 << leg) != 0) {
@@ -218,63 +222,73 @@ pub(super) fn recover(
     if marked > 0 {
         below.found(Found::Unclean(marked));
     }
-    mirror.labels.known.in_sync = legs.in_sync;
-    if !planted::has(Bug::LeavesLegsUnlike) {
-        make_alike(&mirror, &legs, below)?;
+    mirror.labels.known.in_sync = match planted::has(Bug::LeavesLegsUnlike) {
+        true => legs.in_sync,
+        false => make_alike(&mirror, &legs, below),
+    };
+    if mirror.labels.known.in_sync == 0 {
+        return Err(Damage::Unwritable(legs.in_sync.trailing_zeros() as Child));
     }
-    let mut now_in_sync = legs.in_sync;
-    for leg in mirror
-        .legs()
-        .filter(|leg| legs.present & !legs.in_sync & (1 << leg) != 0)
-    {
+    let stale = legs.present & !mirror.labels.known.in_sync;
+    for leg in mirror.legs().filter(|leg| stale & (1 << leg) != 0) {
         let known = legs.known(leg);
-        if let Some(own) = known {
-            mirror.labels.known.dirty.add(&own.dirty);
+        match known {
+            Some(own) => mirror.labels.known.dirty.add(&own.dirty),
+            // What is half a copy must not seem to be an old one.
+            None if strip(&mirror, leg, below).is_err() => continue,
+            None => {}
         }
-        let copied = bring_up(&mirror, leg, legs.in_sync, known.is_some(), below)?;
-        below.found(Found::Stale(leg, copied));
-        if copied.is_some() {
-            now_in_sync |= 1 << leg;
-        }
+        let marked = mirror.labels.known.dirty.count();
+        below.found(Found::Stale(leg, known.is_some().then_some(marked)));
+        mirror.copy_later(leg, known.is_none());
     }
-    conclude(&mut mirror, newest, now_in_sync, below)?;
+    conclude(&mut mirror, newest, below)?;
     Ok(mirror)
 }
 
-/// New labels: on the legs that were in sync first, so that none that was copied to says of itself what they do not.
-fn conclude(
-    mirror: &mut Mirror,
-    newest: &Label,
-    now_in_sync: u32,
-    below: &mut dyn Below,
-) -> Result<(), Damage> {
-    let in_sync = mirror.labels.known.in_sync;
-    let mut state = mirror.labels.known.clone();
-    let sequence = newest.sequence + 1;
-    state.in_sync = now_in_sync;
-    if now_in_sync != newest.state.in_sync {
-        state.epoch += 1;
+/// Takes the labels of a leg away.
+pub(super) fn strip(mirror: &Mirror, leg: Child, below: &mut dyn Below) -> Result<(), Damage> {
+    for place in 0..2 {
+        let at = mirror.bytes + place * label::BYTES as u64;
+        let cleared = below.write(leg, at, &[0; label::BYTES]);
+        cleared.map_err(unwritable(leg))?;
     }
+    below.sync(leg).map_err(unwritable(leg))
+}
+
+/// New labels on the legs in sync. One that does not take it is out, and the others get a label that says so.
+fn conclude(mirror: &mut Mirror, newest: &Label, below: &mut dyn Below) -> Result<(), Damage> {
+    let pool = mirror.labels.pool;
+    let mut state = mirror.labels.known.clone();
+    let mut sequence = newest.sequence;
     state.opening = match below.opening() {
         // Of what was cut before the opening had begun there may be labels already.
         Some(last) => newest.state.opening.max(last + 1),
         None => newest.state.opening + 1,
     };
-    if now_in_sync == all(mirror.copies.places()) {
-        if !state.dirty.is_empty() {
-            state.cleared = sequence;
+    loop {
+        sequence += 1;
+        state.epoch = newest.state.epoch + u64::from(state.in_sync != newest.state.in_sync);
+        if state.in_sync == all(mirror.copies.places()) {
+            if !state.dirty.is_empty() {
+                state.cleared = sequence;
+            }
+            state.dirty.clear();
         }
-        state.dirty.clear();
-    }
-    let pool = mirror.labels.pool;
-    mirror.labels.resume(pool, sequence, &state);
-    for legs in [in_sync, now_in_sync & !in_sync] {
-        for leg in mirror.legs().filter(|leg| legs & (1 << leg) != 0) {
-            write_label(mirror, leg, sequence % 2, below).map_err(unwritable(leg))?;
-            below.sync(leg).map_err(unwritable(leg))?;
+        mirror.labels.resume(pool, sequence, &state);
+        let failed = mirror.legs().find(|&leg| {
+            let written = state.in_sync & (1 << leg) == 0
+                || write_label(mirror, leg, sequence % 2, below).is_ok() && below.sync(leg).is_ok();
+            !written
+        });
+        let Some(failed) = failed else {
+            return Ok(());
+        };
+        state.in_sync &= !(1 << failed);
+        if state.in_sync == 0 {
+            return Err(Damage::Unwritable(failed));
         }
     }
-    Ok(())
 }
 
 /// The pieces of all marked regions.
@@ -315,56 +329,24 @@ fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool,
 }
 
 /// Where regions are marked, the first leg in sync that has the newest label is copied over the others. What it cannot read
-/// comes from one of them; what none can read stays so.
-fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn Below) -> Result<(), Damage> {
+/// comes from one of them; what none can read stays so. The legs that are alike then: those that took it.
+fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn Below) -> u32 {
     let mut piece = [0; PIECE as usize];
-    let in_sync = legs.in_sync;
+    let mut alike = legs.in_sync;
     for at in marked(mirror) {
         let read = read_first(mirror, legs.newest_label, at, &mut piece, below);
-        if read.is_ok() || read_first(mirror, in_sync, at, &mut piece, below).is_ok() {
-            for leg in mirror.legs().filter(|leg| in_sync & (1 << leg) != 0) {
-                set(leg, at, &piece, below)?;
+        if read.is_ok() || read_first(mirror, legs.in_sync, at, &mut piece, below).is_ok() {
+            for leg in mirror.legs().filter(|leg| legs.in_sync & (1 << leg) != 0) {
+                if set(leg, at, &piece, below).is_err() {
+                    alike &= !(1 << leg);
+                }
             }
         }
     }
-    for leg in mirror.legs().filter(|leg| in_sync & (1 << leg) != 0) {
-        below.sync(leg).map_err(unwritable(leg))?;
+    for leg in mirror.legs().filter(|leg| legs.in_sync & (1 << leg) != 0) {
+        if below.sync(leg).is_err() {
+            alike &= !(1 << leg);
+        }
     }
-    Ok(())
-}
-
-/// Gives a leg what it has missed: what is marked if that is `known`, or everything. How many regions; nothing if some of it
-/// cannot be read any more, because then the leg must not answer for it.
-fn bring_up(
-    mirror: &Mirror,
-    leg: Child,
-    in_sync: u32,
-    known: bool,
-    below: &mut dyn Below,
-) -> Result<Option<u32>, Damage> {
-    let mut piece = [0; PIECE as usize];
-    let mut readable = true;
-    let mut copy = |at: u64| -> Result<(), Damage> {
-        match read_first(mirror, in_sync, at, &mut piece, below) {
-            Ok(()) => set(leg, at, &piece, below).map(drop),
-            Err(Unreadable) => {
-                readable = false;
-                Ok(())
-            }
-        }
-    };
-    let regions = match known {
-        true => {
-            marked(mirror).try_for_each(&mut copy)?;
-            mirror.labels.known.dirty.count()
-        }
-        false => {
-            (0..mirror.bytes)
-                .step_by(PIECE as usize)
-                .try_for_each(&mut copy)?;
-            mirror.labels.regions(0, mirror.bytes).end as u32
-        }
-    };
-    below.sync(leg).map_err(unwritable(leg))?;
-    Ok(readable.then_some(regions))
+    alike
 }

@@ -258,11 +258,11 @@ impl<L: Device, B: Buffers> Pool<L, B> {
     }
 
     /// After [`Device::power_cut`], where there are data: these tiers, which have been found on the members, take the place of
-    /// those that were.
-    pub fn restart(&mut self, tiers: Vec<AnyTier>) {
+    /// those that were. They go on at `now`.
+    pub fn restart(&mut self, now: Time, tiers: Vec<AnyTier>) {
         let members = self.below.members.len();
         for (index, tier) in tiers.into_iter().enumerate() {
-            self.below.next.set(members + index, tier.due());
+            self.below.next.set(members + index, tier.due().max(now));
             self.tiers[index] = tier;
         }
     }

@@ -25,6 +25,7 @@ mod request;
 mod ring;
 mod settings;
 mod start;
+mod stopped;
 mod table;
 mod zero;
 
@@ -477,25 +478,16 @@ impl Tier for WriteBack {
         into: &mut [u8],
         below: &mut dyn Below,
     ) -> Result<(), Unreadable> {
-        self.pieces(at, at + into.len() as u64)
-            .try_for_each(|(slot, from, until)| {
-                let (child, offset) = self.locate(slot, from);
-                let part = (from - at) as usize..(until - at) as usize;
-                below.read(child, offset, &mut into[part])
-            })
+        self.read_stopped(at, into, below)
     }
 
-    /// Not where the ring has newer data: it would have to grow for that.
-    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
-        self.pieces(at, at + data.len() as u64)
-            .try_for_each(|(slot, from, until)| {
-                let (child, offset) = self.locate(slot, from);
-                let part = (from - at) as usize..(until - at) as usize;
-                match slot {
-                    Some(_) => Err(Unwritable),
-                    None => below.write(child, offset, &data[part]),
-                }
-            })
+    fn write_offline(
+        &mut self,
+        at: u64,
+        data: &[u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unwritable> {
+        self.write_stopped(at, data, below)
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {

@@ -188,9 +188,9 @@ fn belong_together(
 
 /// What the next record of a ring has to be.
 #[derive(Clone, Copy)]
-struct Next {
-    number: u64,
-    previous: u32,
+pub(super) struct Next {
+    pub(super) number: u64,
+    pub(super) previous: u32,
 }
 
 /// Reads the ring back.
@@ -316,7 +316,12 @@ fn read_record(
 }
 
 /// Does in memory what was done when the record at the head was written.
-fn replay(tier: &mut WriteBack, next: Next, header: &Header, trims: &mut Vec<(u64, u64)>) {
+pub(super) fn replay(
+    tier: &mut WriteBack,
+    next: Next,
+    header: &Header,
+    trims: &mut Vec<(u64, u64)>,
+) {
     tier.ring.begin(next.number, next.previous);
     for entry in &header.entries {
         let (first, units) = (entry.unit, u64::from(entry.units));

@@ -8,7 +8,8 @@
 //! charged and what is left is always what was spent, so over many writes it is the amplification that is measured.
 //! Why: `docs/decisions/0046-write-amplification-of-few-writes.md`.
 //!
-//! The room of the steady state has cost what its next victim will cost. Leaves out: that a unit written with one bit a
+//! In a steady state the room there is has cost what the dies' last victims cost: after a warm-up it is valued so, since an
+//! account that is off at the start stays off for as many writes as there is room. Leaves out: that a unit written with one bit a
 //! cell takes more room; the room that is left is dearer for it.
 
 /// Counters of what the translation layer has done.
@@ -39,7 +40,8 @@ impl Traffic {
 /// The account of one translation layer, in slots.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Account {
-    /// Erased and not taken.
+    /// Erased and not taken, and what has been looked at of victims, which will be erased: so that room does not come a
+    /// block at a time, and its price with it.
     room: f64,
     /// Copies made for that room and not charged to a write.
     spent: f64,
@@ -47,18 +49,23 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// So much room, at so many copies for a slot.
-    pub(super) fn opened(room: u64, price: f64) -> Account {
-        let room = room as f64;
+    /// An account of this much room, in slots, that has cost nothing.
+    pub(super) fn opened(room: u64) -> Account {
         Account {
-            room,
-            spent: room * price,
+            room: room as f64,
+            spent: 0.0,
             charged: 0.0,
         }
     }
 
+    /// Values the room there is at `price` copies a slot; what was charged stays.
+    pub(super) fn value(&mut self, price: f64) {
+        self.spent = self.room * price;
+    }
+
+    /// So many slots of a victim need no more to be erased.
     #[inline]
-    pub(super) fn erased(&mut self, slots: u32) {
+    pub(super) fn collected(&mut self, slots: u32) {
         self.room += f64::from(slots);
     }
 

@@ -72,18 +72,19 @@ impl Collecting {
     }
 
     /// Begins with a block of so many valid slots.
-    pub fn begin(&mut self, shape: &Shape, victim: Block, valid: u32) {
+    pub fn begin(&mut self, ftl: &mut Ftl, victim: Block, valid: u32) {
         self.victim = Some(victim);
         self.scanned = 0;
-        self.gain = shape.block_slots - valid;
+        self.gain = ftl.shape().block_slots - valid;
         if valid == 0 {
-            self.victim_read(shape, victim);
+            self.victim_read(ftl, victim);
         }
     }
 
     /// The victim has been looked at to its end.
-    fn victim_read(&mut self, shape: &Shape, victim: Block) {
-        let rest = shape.block_slots - self.scanned;
+    fn victim_read(&mut self, ftl: &mut Ftl, victim: Block) {
+        let rest = ftl.shape().block_slots - self.scanned;
+        ftl.collected(rest);
         self.budget += i64::from(rest) * i64::from(self.gain);
         self.emptied.push(victim);
         self.victim = None;
@@ -91,11 +92,11 @@ impl Collecting {
 
     /// Gathers what is valid in the next page of the victim that holds anything; returns that page's first slot and how
     /// many units it had, or `None` if the victim has none left. Wants [`Ftl::catch_up`] before.
-    pub fn gather(&mut self, ftl: &Ftl) -> Option<(Slot, u32)> {
-        let shape = ftl.shape();
+    pub fn gather(&mut self, ftl: &mut Ftl) -> Option<(Slot, u32)> {
+        let shape = *ftl.shape();
         while let Some(victim) = self.victim {
             if self.scanned == shape.block_slots {
-                self.victim_read(shape, victim);
+                self.victim_read(ftl, victim);
                 return None;
             }
             let first = shape.first_slot(victim).plus(self.scanned);
@@ -106,6 +107,7 @@ impl Collecting {
                 }
             }
             self.scanned += shape.page_slots;
+            ftl.collected(shape.page_slots);
             self.budget += i64::from(shape.page_slots) * i64::from(self.gain);
             let most = 2 * i64::from(shape.block_slots) * i64::from(shape.block_slots);
             self.budget = self.budget.min(most);

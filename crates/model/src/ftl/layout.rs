@@ -133,19 +133,6 @@ impl Layout {
         }
     }
 
-    /// Slots that collection copies for each that it frees here: none before anything was overwritten.
-    pub fn price(&self) -> f64 {
-        if self.random.is_none() {
-            return 0.0;
-        }
-        let slots = f64::from(self.shape.block_slots);
-        let counts = self.first.windows(2).skip(1).map(|pair| pair[1] - pair[0]);
-        let least = counts.filter(|&count| count > 0).min();
-        least.map_or(0.0, |least| {
-            f64::from(least) / (slots - f64::from(least)).max(1.0)
-        })
-    }
-
     /// The block that collection is writing at the start and how many of its slots are written, if there is one.
     pub fn open_block(&self) -> Option<(u32, u32)> {
         let random = self.random?;

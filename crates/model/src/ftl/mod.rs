@@ -172,8 +172,7 @@ impl Ftl {
                 ftl.reopen(die, shape.block(die, nth), written);
             }
         }
-        let price = layout.as_ref().map_or(0.0, Layout::price);
-        ftl.account = Account::opened(ftl.room(), price);
+        ftl.account = Account::opened(ftl.room());
         ftl.layout = layout;
         ftl
     }
@@ -368,6 +367,12 @@ impl Ftl {
         newest
     }
 
+    /// Takes note of slots that collection has programmed and had begun before time zero: where their units are is known from
+    /// the warm-up, and so is what room has cost.
+    pub fn copies_programmed(&mut self, slots: u32) {
+        self.traffic.moved += u64::from(slots);
+    }
+
     /// Takes note that a slot was programmed without data, to complete a page of the host's or of collection's.
     #[inline]
     pub fn pad(&mut self, slot: Slot, writer: Writer) {
@@ -486,6 +491,12 @@ impl Ftl {
         u32::from(self.valid[block.index()] & !BUSY)
     }
 
+    /// Collection has looked at so many slots of a victim.
+    #[inline]
+    fn collected(&mut self, slots: u32) {
+        self.account.collected(slots);
+    }
+
     /// Takes note that a block, all of whose pages have moved, has been erased.
     pub fn erased(&mut self, block: Block) {
         debug_assert_eq!(
@@ -494,7 +505,6 @@ impl Ftl {
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
-        self.account.erased(self.shape.block_slots);
         // Nothing put off may come true after the block's slots have been programmed again.
         self.stale.catch_up();
         let die = self.shape.die_of_block(block);

@@ -155,7 +155,7 @@ impl<'a> Replay<'a> {
         };
         self.victims += 1;
         self.kept += u64::from(valid);
-        collecting.begin(&self.ftl.shape, victim, valid);
+        collecting.begin(self.ftl, victim, valid);
         true
     }
 
@@ -246,8 +246,12 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
         }
     }
     let mut last = f64::INFINITY;
+    let (mut before, mut recent);
+    before = (replay.victims, replay.kept);
+    recent = before;
     while written < MOST_WRITES {
-        let before = (replay.victims, replay.kept);
+        recent = before;
+        before = (replay.victims, replay.kept);
         while replay.victims < before.0 + WINDOW && written < MOST_WRITES {
             replay.write(pages_at_random.next(&mut random));
             written += 1;
@@ -260,7 +264,28 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
         }
         last = now;
     }
-    replay.stop(&mut random)
+    let recent = (replay.victims - recent.0, replay.kept - recent.1);
+    let collecting = replay.stop(&mut random);
+    value_room(ftl, &collecting, recent);
+    collecting
+}
+
+/// Values the room of a warmed-up drive at what it costs in the long run: copies by slots freed, over the last victims of all
+/// dies, or over the `recent` ones (how many, and their valid slots) if those are more.
+fn value_room(ftl: &mut Ftl, collecting: &[Collecting], recent: (u64, u64)) {
+    let slots = ftl.shape.block_slots;
+    let gains = collecting.iter().map(Collecting::gain);
+    let gains = gains.filter(|&gain| gain > 0);
+    let (dies, freed) = gains.fold((0, 0), |(dies, freed), gain| (dies + 1, freed + gain));
+    let (victims, freed) = match recent {
+        (victims, kept) if victims > dies => (victims, victims * u64::from(slots) - kept),
+        _ => (dies, freed),
+    };
+    if freed == 0 {
+        return;
+    }
+    let copied = victims * u64::from(slots) - freed;
+    ftl.account.value(copied as f64 / freed as f64);
 }
 
 /// Pages of uniformly random overwriting of those that hold data: those of an indirection unit one after the other.

@@ -274,11 +274,14 @@ impl Nand {
                 shared.ftl.erased(block);
                 dispatch = true;
             }
+            Work::Begun => {
+                let slots = self.collector.share_programmed(die, &self.config.timing);
+                shared.ftl.copies_programmed(slots);
+            }
             Work::Sense(_)
             | Work::Transfer(_)
             | Work::Load
             | Work::CollectTransfer
-            | Work::Begun
             | Work::Suspending
             | Work::Refresh
             | Work::Idle => {}

@@ -234,12 +234,6 @@ impl Nand {
         };
         let units = self.left_over_at(now);
         self.shared.array.forget_reads_only();
-        let ftl = &mut self.shared.ftl;
-        // Writes before the start take their part of what room has cost.
-        for _ in 0..units {
-            ftl.charge();
-        }
-        self.start.charged = ftl.charged();
         let mut random = Stream::new(seed, "begun");
         let bound = self.firmware_bound();
         self.buffer

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use super::Shared;
 use super::array::{DieSet, Loading, Work};
-use super::config::{Collection, NandConfig};
+use super::config::{Collection, NandConfig, Timing};
 use super::events::Event;
 use super::timeline::Cause;
 use crate::engine::Station;
@@ -102,6 +102,17 @@ impl Collector {
         self.dies[die.index()].collecting.gain()
     }
 
+    /// Slots that a die programs, in the mean, when it ends what it was doing for collection at time zero: it programs, senses
+    /// and erases in turn, and only in the first case it has programmed a page.
+    pub(super) fn share_programmed(&self, die: Die, timing: &Timing) -> u32 {
+        let (slots, block) = (self.shape.page_slots, f64::from(self.shape.block_slots));
+        let kept = (block - self.gain(die) as f64) / block;
+        let programs = timing.program.ns() as f64 * kept;
+        let erases = timing.erase.ns() as f64 * f64::from(slots) / block;
+        let all = programs + timing.read.ns() as f64 + erases;
+        libm::round(f64::from(slots) * programs / all) as u32
+    }
+
     // The steps of collection.
 
     /// Whether collection should take a step: it owes some to the host, lags behind, or has time. What
@@ -166,7 +177,7 @@ impl Collector {
             collecting.give_up(&self.shape);
             return false;
         };
-        collecting.begin(&self.shape, victim, valid);
+        collecting.begin(ftl, victim, valid);
         true
     }
 
@@ -174,7 +185,7 @@ impl Collector {
     fn sense_victim(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
         shared.ftl.catch_up();
         let collecting = &mut self.dies[die.index()].collecting;
-        let Some((slot, units)) = collecting.gather(&shared.ftl) else {
+        let Some((slot, units)) = collecting.gather(&mut shared.ftl) else {
             return false;
         };
         collecting.sensing = units;

@@ -10,6 +10,7 @@ pub mod series;
 mod slices;
 mod steady;
 mod total;
+mod window;
 
 #[cfg(test)]
 mod laws;
@@ -20,3 +21,4 @@ pub use histogram::Histogram;
 pub use measured::{Interval, Measured, ThreadOutcome};
 pub use steady::{EXCURSION, ROUNDS, SLOPE, SteadyWindow, steady_state};
 pub use total::Total;
+pub use window::{Window, spread_starts};

@@ -15,6 +15,8 @@ pub struct Measured {
     pub errors: u64,
     /// Bytes moved.
     pub bytes: u64,
+    /// When counting began.
+    pub from: Time,
     /// Time over which they were counted.
     pub over: Span,
     /// Latency as fio counts it: from the moment the thread begins to issue the I/O until it has reaped it (that is,

@@ -1,6 +1,7 @@
-//! One direction of several threads together: rates add up, latencies and anatomies merge.
+//! One direction of several threads together: what they did over the time from the first start to the last completion,
+//! latencies and anatomies merged.
 
-use crate::{AnatomyBands, Histogram, Measured};
+use crate::{AnatomyBands, Histogram, Measured, Window};
 
 /// One direction, added up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,13 +24,21 @@ impl Total {
     /// Of the threads of one run.
     pub fn of<'a>(threads: impl Iterator<Item = &'a Measured>) -> Total {
         let mut total = Total::default();
+        let (mut window, mut bytes) = (None, 0);
         for thread in threads {
             total.ios += thread.ios;
             total.errors += thread.errors;
-            total.iops += thread.iops();
-            total.bytes_per_second += thread.bytes_per_second();
+            bytes += thread.bytes;
             total.latency.merge(&thread.latency);
             total.bands.merge(&thread.bands);
+            if thread.ios > 0 {
+                let this = Window::of(thread);
+                window = Some(window.map_or(this, |all: Window| all.with(this)));
+            }
+        }
+        if let Some(window) = window {
+            total.iops = window.rate(total.ios);
+            total.bytes_per_second = window.rate(bytes);
         }
         total
     }
@@ -53,7 +62,7 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Span;
+    use model::{Span, Time};
 
     fn thread(ios: u64, over: Span) -> Measured {
         Measured {
@@ -62,6 +71,17 @@ mod tests {
             over,
             ..Measured::default()
         }
+    }
+
+    #[test]
+    fn threads_that_start_apart_do_not_add_up_their_rates() {
+        let ms = Span::from_ms(10);
+        let late = Measured {
+            from: Time::ZERO + ms * 9,
+            ..thread(100, ms)
+        };
+        let total = Total::of([thread(100, ms), late].iter());
+        assert_eq!((total.ios, total.iops), (200, 2000.0));
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl<'a> Jobs<'a> {
                 let thread = one.thread;
                 let over = thread.ended.since(thread.count_from);
                 let [read, write, trim, sync] = one.measured.map(|mut measured| {
+                    measured.from = thread.count_from;
                     measured.over = over;
                     measured
                 });

@@ -4,8 +4,10 @@ use model::media::Precondition;
 use serde::Serialize;
 
 use super::{LatencyColumns, Table};
+use crate::fio::spread_starts;
 use crate::replay;
 use lab::Outcome;
+use statistics::Window;
 use study::review::Review;
 use study::review::measure::{Keep, figures, measurement};
 use study::review::results::{Figures, Latency, Measurement, Point, percentile_grid, rounded};
@@ -215,7 +217,8 @@ pub fn run(runs: &[Run<'_>]) -> Table {
 }
 
 fn rows_of(run: &Run<'_>) -> Vec<Row> {
-    let whole = measurement(&[run.outcome], Keep::default());
+    let mut whole = measurement(&[run.outcome], Keep::default());
+    whole.notes = spread_starts(run.jobs, run.outcome);
     let mut rows = Vec::new();
     for (index, job) in run.jobs.iter().enumerate() {
         let threads = run.outcome.threads.iter();
@@ -232,19 +235,19 @@ fn rows_of(run: &Run<'_>) -> Vec<Row> {
         ];
         for (name, figures, direction) in all {
             let Some(figures) = figures else { continue };
-            let over = threads.iter().map(|thread| match name {
-                "read" => thread.read.over,
-                "write" => thread.write.over,
-                "trim" => thread.trim.over,
-                _ => thread.sync.over,
-            });
+            let window = Window::of_all(threads.iter().map(|thread| match name {
+                "read" => &thread.read,
+                "write" => &thread.write,
+                "trim" => &thread.trim,
+                _ => &thread.sync,
+            }));
             let conditions = Conditions {
                 drive: run.drive.to_owned(),
                 host: run.host.to_owned(),
                 direction: name,
                 state: run.state.name(),
                 seed: Some(run.seed),
-                seconds: over.max().map(|over| rounded(over.seconds())),
+                seconds: window.map(|window| rounded(window.length().seconds())),
                 ..of_job(job, direction)
             };
             rows.push(row(&conditions, &figures, &whole));

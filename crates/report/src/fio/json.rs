@@ -69,6 +69,10 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
         let columns = columns.map(|(name, values)| (name, values.into()));
         root.insert("over_time".into(), Value::Object(columns.collect()));
     }
+    let spread = super::spread_starts(report.jobs, report.outcome);
+    if detail == Detail::Bins && !spread.is_empty() {
+        root.insert("notes".into(), spread.into());
+    }
     if !report.outcome.phases.is_empty() {
         root.insert("phases".into(), phases::json(&report.outcome.phases));
     }

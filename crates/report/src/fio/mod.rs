@@ -19,7 +19,9 @@ mod text;
 
 use std::str::FromStr;
 
+use ::text::quantity::Quantity;
 use model::Span;
+use statistics::Window;
 
 use lab::Outcome;
 use workload::job::Job;
@@ -108,6 +110,21 @@ pub fn print(report: &Report, formats: Formats) -> String {
         text::body(&mut out, report);
     }
     out
+}
+
+/// A sentence for each job whose threads start over a large part of its run: its rate is that of fewer threads than it has.
+pub fn spread_starts(jobs: &[Job], outcome: &Outcome) -> Vec<String> {
+    let of_job = |(job, threads, window): (usize, usize, Window)| {
+        format!(
+            "job {}: its {threads} threads start over {} of a run of {}, so its rate is not that of {threads} threads at \
+             work together; run it longer",
+            jobs[job].name,
+            window.spread().show(),
+            window.length().show(),
+        )
+    };
+    let spread = statistics::spread_starts(&outcome.threads);
+    spread.into_iter().map(of_job).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use model::Span;
 
 use lab::{Interval, Measured, Member, ThreadOutcome};
-use statistics::Histogram;
+use statistics::{Histogram, Window};
 use workload::job::{Job, Unified};
 
 use super::Report;
@@ -62,7 +62,8 @@ pub(super) struct Way {
     pub ios: u64,
     pub bytes: u64,
     pub errors: u64,
-    pub over: Span,
+    /// From the first start to the last completion; `None` if there was no I/O.
+    pub window: Option<Window>,
     pub submission: Histogram,
     pub completion: Histogram,
     pub latency: Histogram,
@@ -90,11 +91,7 @@ impl Way {
             ios: measured.ios,
             bytes: measured.bytes,
             errors: measured.errors,
-            over: if measured.ios > 0 {
-                measured.over
-            } else {
-                Span::ZERO
-            },
+            window: Window::of_all([measured].into_iter()),
             submission: keep(&measured.submission, reporting.disable_slat),
             completion: keep(&measured.completion, reporting.disable_clat),
             latency: keep(&measured.latency, reporting.disable_lat),
@@ -107,7 +104,7 @@ impl Way {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.errors += other.errors;
-        self.over = self.over.max(other.over);
+        self.window = joined(self.window, other.window);
         self.submission.merge(&other.submission);
         self.completion.merge(&other.completion);
         self.latency.merge(&other.latency);
@@ -117,16 +114,26 @@ impl Way {
 
     /// Milliseconds as fio shows them: at least 1 where there was I/O.
     pub(super) fn runtime_ms(&self) -> u64 {
-        self.over.ns().div_ceil(1_000_000)
+        self.over().ns().div_ceil(1_000_000)
+    }
+
+    /// How long it was counted.
+    fn over(&self) -> Span {
+        self.window.map_or(Span::ZERO, Window::length)
     }
 
     pub(super) fn bytes_per_second(&self) -> f64 {
-        per_second(self.bytes, self.over)
+        per_second(self.bytes, self.over())
     }
 
     pub(super) fn ios_per_second(&self) -> f64 {
-        per_second(self.ios, self.over)
+        per_second(self.ios, self.over())
     }
+}
+
+/// From the first start of either to the last completion.
+pub(super) fn joined(one: Option<Window>, other: Option<Window>) -> Option<Window> {
+    one.into_iter().chain(other).reduce(Window::with)
 }
 
 /// A count over a time; 0 over no time.
@@ -298,6 +305,7 @@ pub(super) fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupWay {
     pub bytes: u64,
+    pub window: Option<Window>,
     pub shortest: Span,
     pub longest: Span,
     pub slowest: u64,
@@ -306,25 +314,23 @@ pub(super) struct GroupWay {
 
 impl GroupWay {
     fn add(&mut self, way: &Way) {
-        if way.over == Span::ZERO {
+        let over = way.over();
+        if over == Span::ZERO {
             return;
         }
+        self.window = joined(self.window, way.window);
         let rate = way.bytes_per_second() as u64;
         let first = self.longest == Span::ZERO;
         self.bytes += way.bytes;
-        self.shortest = if first {
-            way.over
-        } else {
-            self.shortest.min(way.over)
-        };
-        self.longest = self.longest.max(way.over);
+        self.shortest = if first { over } else { self.shortest.min(over) };
+        self.longest = self.longest.max(over);
         self.slowest = if first { rate } else { self.slowest.min(rate) };
         self.fastest = self.fastest.max(rate);
     }
 
     /// Bytes a second of the group.
     pub(super) fn rate(&self) -> f64 {
-        per_second(self.bytes, self.longest)
+        per_second(self.bytes, self.window.map_or(Span::ZERO, Window::length))
     }
 }
 

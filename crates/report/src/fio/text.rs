@@ -501,6 +501,7 @@ fn group_status(out: &mut String, index: usize, group: &[GroupWay; 3], shown: Op
         };
         for way in used {
             all.bytes += way.bytes;
+            all.window = rows::joined(all.window, way.window);
             all.shortest = all.shortest.min(way.shortest);
             all.longest = all.longest.max(way.longest);
             all.slowest = all.slowest.min(way.slowest);

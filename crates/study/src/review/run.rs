@@ -8,6 +8,7 @@
 
 use model::{Span, Stream};
 use rayon::prelude::*;
+use statistics::Total;
 
 use super::Request;
 use super::member;
@@ -249,12 +250,11 @@ pub(super) fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
     Span::from_ms(runtime.ns().div_ceil(1_000_000))
 }
 
-/// I/Os a second over all threads and directions.
+/// Reads and writes a second of all threads, from their first start to their last completion.
 pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     let threads = outcome.threads.iter();
-    threads
-        .map(|thread| thread.read.iops() + thread.write.iops())
-        .sum()
+    let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
+    Total::of(both).iops
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
     ["mirrors", "a stripe over two mirrors", (it) => `stripe(2*mirror(2*${it}))`],
     ["log", "the mirrored log of six disks", (it) => `intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=mirror(2*${it}))`],
   ];
-  const STATES = [["fresh", "Fresh"], ["filled", "Filled"], ["steady", "Steady"]];
+  const STATES = [["auto", "By the load"], ["fresh", "Fresh"], ["filled", "Filled"], ["steady", "Steady"]];
   const PERCENTILES = [[50, "p50_us"], [99, "p99_us"], [99.9, "p99_9_us"], [99.99, "p99_99_us"], [99.999, "p99_999_us"]];
   const COLUMNS = [["IOPS", "iops", format.count], ["MB/s", "mb_s", format.megabytes], ["Mean", "mean_us", format.microseconds],
     ["Median", "p50_us", format.microseconds], ["99th", "p99_us", format.microseconds], ["99.9th", "p99_9_us", format.microseconds],
@@ -28,7 +28,7 @@
   const given = (option) => known.set.filter(([one]) => one === option).map(([, value]) => value).join("\n");
   const first = {
     benches: known.benches.length ? known.benches : [{ drive: "p4800x-375", toml: null }, { drive: "p3700-1600", toml: null }],
-    job: known.job ?? known.jobs[0][1], host: known.host, state: "steady", seed: "1", whole: "no",
+    job: known.job ?? known.jobs[0][1], host: known.host, state: "auto", seed: "1", whole: "no",
     set: given("set"), ...Object.fromEntries(SETTINGS.map(([option]) => [option, given(option)])),
   };
   const setup = structuredClone(first);

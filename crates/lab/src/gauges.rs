@@ -61,8 +61,13 @@ pub(crate) fn growth(before: &Sums, after: &Sums) -> Vec<(Gauge, f64)> {
     after
         .iter()
         .map(|(&gauge, &(sum, count))| {
+            let since = || sum - before.get(&gauge).map_or(0.0, |&(sum, _)| sum);
             let value = match gauge {
-                _ if gauge.cumulative() => sum - before.get(&gauge).map_or(0.0, |&(sum, _)| sum),
+                // Of several parts the mean: how much of the time one was busy is no more than 1.
+                Gauge::ControllerBusySeconds
+                | Gauge::LinkBusySeconds
+                | Gauge::MediumBusySeconds => since() / f64::from(count),
+                _ if gauge.cumulative() => since(),
                 Gauge::PercentageUsed | Gauge::FreeShare | Gauge::Congestion => {
                     sum / f64::from(count)
                 }

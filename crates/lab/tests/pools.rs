@@ -46,6 +46,33 @@ fn a_mirror_writes_as_one_of_its_drives_and_reads_as_both() {
     assert!((1.9..=2.0).contains(&reads), "{reads}");
 }
 
+/// How much of the time something was busy is a share, of one drive and of many.
+#[test]
+fn several_drives_are_busy_for_no_more_than_all_of_the_time() {
+    let busy = |drive: &str| {
+        let outcome = random(drive, Mix::Read);
+        [
+            Gauge::ControllerBusySeconds,
+            Gauge::LinkBusySeconds,
+            Gauge::MediumBusySeconds,
+        ]
+        .map(|gauge| outcome.utilisation(gauge).expect("reported"))
+    };
+    let one = busy("p4801x-100");
+    assert!(one[2] > 0.5, "{one:?}");
+    for drive in [
+        "mirror(2*p4801x-100)",
+        "mirror(2*mirror(2*p4801x-100))",
+        "p3608-1600",
+    ] {
+        let all = busy(drive);
+        assert!(
+            all.iter().all(|busy| (0.0..=1.001).contains(busy)),
+            "{drive}: {all:?}"
+        );
+    }
+}
+
 #[test]
 fn looking_at_gauges_over_time_changes_nothing_and_adds_up() {
     let drive = "write-back-cache(cache=p4801x-100, capacity=2*p4801x-100; destage_from=0 %)";

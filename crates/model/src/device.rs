@@ -166,11 +166,11 @@ pub enum Gauge {
     Erases,
     /// Cumulative: joules taken, idle power included.
     EnergyJoules,
-    /// Cumulative: seconds the controller was busy (of one controller).
+    /// Cumulative: seconds the controller was busy (of one controller; of several drives their mean).
     ControllerBusySeconds,
-    /// Cumulative: seconds the link or data path was busy (of one link).
+    /// Cumulative: seconds the link or data path was busy (of one link; of several drives their mean).
     LinkBusySeconds,
-    /// Cumulative: die-seconds busy, divided by the number of dies.
+    /// Cumulative: die-seconds busy, divided by the number of dies (of several drives their mean).
     MediumBusySeconds,
     /// Cumulative: seconds of host CPU spent, over all cores.
     HostCpuSeconds,

@@ -10,7 +10,8 @@
 //!
 //! Policies ([`order`]): LRU, CLOCK, ARC, a ring; filling at the n-th miss (as Open CAS's nhit promotion), not for what is
 //! read in order beyond a cutoff (as Open CAS and bcache pass by); or fed from memory ([`memory`]), as the L2ARC is. Leaves
-//! out: the cost of looking up, metadata on the cache device.
+//! out: the cost of looking up, metadata on the cache device, and waiting for a line that another read is filling: a read of
+//! such a line is a miss and is answered by main (Open CAS makes it wait for the line, and reads it from the cache then).
 
 mod memory;
 mod order;

@@ -21,7 +21,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::{State, note_on_heat};
 use crate::stop::AtOnce;
 
 /// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
@@ -205,6 +205,7 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     args.state.check(&args.drives.settings(), &mut problems);
+    note_on_heat(&args.drives.settings());
     let mut wrong = |what: String, help: &str| problems.0.push(on_command_line(what, help));
     let named = args.drives.names(&args.arguments).len();
     if args.log.is_some() && named > 1 {

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::limit::{self, taken};
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::{State, note_on_heat};
 use crate::stop::AtOnce;
 
 /// Whether drives are good enough for a piece of software: the minimum that it publishes, passed or not
@@ -129,6 +129,7 @@ fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     args.state.check(&args.drives.settings(), &mut problems);
+    note_on_heat(&args.drives.settings());
     let check = taken(Check::named(&args.software), &mut problems);
     let of_check = check
         .as_ref()

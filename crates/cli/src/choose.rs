@@ -272,12 +272,15 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
     let usual = load::usual(found.drives.iter().map(|one| &one.sheet));
-    let (mut load, conditions) = args.load.read(usual, &mut problems);
+    let (mut load, mut conditions) = args.load.read(usual, &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {
         load = taken(profile.load(), &mut problems)
             .map(|load| args.load.ours(load).at_most(args.load.at_most(usual)));
+    }
+    if let Some(load) = &load {
+        conditions.state = args.load.state_before(load);
     }
     let none_given = [
         args.load.job.is_some(),

@@ -10,6 +10,7 @@ use text::problem::Problems;
 use workload::faults::Scripted;
 
 use crate::limit::taken;
+use crate::output::remark;
 
 /// What befalls drives in a run.
 #[derive(clap::Args)]
@@ -27,7 +28,15 @@ impl FaultArgs {
         };
         let planned = script_of(path, problems);
         let befalls = befalling(&path.display().to_string(), &planned, drives);
-        taken(befalls, problems).unwrap_or_default()
+        let befalls = taken(befalls, problems).unwrap_or_default();
+        for (drive, befalls) in drives.iter().zip(&befalls) {
+            let cluster = drive.pool_config().and_then(|it| it.cluster());
+            let words = cluster.and_then(|it| it.fold_fault_words());
+            if let Some(words) = words.filter(|_| !befalls.is_empty()) {
+                remark("warning", &format!("{}: {words}", drive.id));
+            }
+        }
+        befalls
     }
 }
 

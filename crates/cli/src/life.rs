@@ -174,7 +174,7 @@ fn published(args: &Args) -> Result<(), Failure> {
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let (mut load, conditions) = args.load.read(usual(drives.iter()), &mut problems);
+    let (mut load, mut conditions) = args.load.read(usual(drives.iter()), &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(rate) = args.writes {
@@ -186,6 +186,9 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
             true => load = taken(writes(rate.0, args), &mut problems),
         }
     }
+    if let Some(load) = &load {
+        conditions.state = args.load.state_before(load);
+    }
     let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
@@ -196,12 +199,14 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
 /// I/Os that a run of `--writes` should have, and within which times.
 const WRITES: f64 = 60_000.0;
 const SECONDS: (f64, f64) = (1.0, 60.0);
-/// What one thread writes at most.
+/// What one thread writes at most, while there are fewer than [`THREADS`].
 const THREAD: f64 = 400e6;
+/// Most threads: in order each has a range of its own, in whole percent of the drive. More would write the same ranges.
+const THREADS: f64 = 100.0;
 
 /// Writes at a rate, as a job file.
 fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
-    let threads = (rate / THREAD).ceil().max(1.0) as u32;
+    let threads = (rate / THREAD).ceil().clamp(1.0, THREADS) as u32;
     let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
     let enough = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
     let runtime = match args.load.runtime {

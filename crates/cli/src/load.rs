@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use catalogue::{DriveSheet, HostSheet};
+use lab::Start;
 use model::Span;
+use model::media::Precondition;
 use model::tier::Kind;
 use study::decide::named;
 use study::decide::work::{Conditions, Load};
@@ -14,7 +16,7 @@ use crate::failure::on_command_line;
 use crate::limit::taken;
 use crate::review::{job_file, trace_file};
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::Begin;
 
 /// A load, and under which conditions it runs.
 #[derive(clap::Args)]
@@ -45,8 +47,8 @@ pub(crate) struct LoadArgs {
     pub(crate) host: String,
 
     /// The drives' state at the start
-    #[arg(long, value_enum, default_value_t = State::Steady)]
-    pub(crate) state: State,
+    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    pub(crate) state: Begin,
 
     #[command(flatten)]
     pub(crate) seed: SeedArg,
@@ -94,11 +96,17 @@ impl LoadArgs {
         let load = self.of_file(&host, problems).map(|load| load.at_most(most));
         let conditions = Conditions {
             host,
-            state: self.state.into(),
+            // Until the load is known.
+            state: Start::from(self.state).before(false),
             seed: self.seed.seed,
             seeds: self.seeds,
         };
         (load, conditions)
+    }
+
+    /// The state before this load; says which it is.
+    pub(crate) fn state_before(&self, load: &Load) -> Precondition {
+        self.state.answered(|start| load.begins(start))
     }
 
     /// A load that has a name, as long as it says, or longer if the user says so.

@@ -16,7 +16,7 @@ use crate::limit::{self, key_value};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::Begin;
 use crate::stop::AtOnce;
 
 /// The highest load within limits: as it arrives (open loop) and with so many in flight
@@ -74,8 +74,8 @@ pub(crate) struct Args {
     host: String,
 
     /// The drives' state at the start
-    #[arg(long, value_enum, default_value_t = State::Steady)]
-    state: State,
+    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    state: Begin,
 
     #[command(flatten)]
     seed: SeedArg,
@@ -184,7 +184,9 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         // Where they could not be read there is a problem, and nothing runs.
         slo: slo.clone().unwrap_or_default(),
         host: host.unwrap_or_default(),
-        state: args.state.into(),
+        state: args
+            .state
+            .answered(|start| start.before(!workload::fio::is_random(&args.rw))),
         ios: args.ios,
         seed: args.seed.seed,
         seeds: args.seeds,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use catalogue::HostSheet;
 use clap::ValueEnum;
 use lab::faults::Befalls;
-use lab::{Lab, Machine, SPEEDS, Scenario, TraceReplay, Work};
+use lab::{Lab, Machine, SPEEDS, Scenario, Start, TraceReplay, Work};
 use report::csv;
 use text::problem::{Problem, Problems, nearest};
 use workload::replay::{Beyond, Pace};
@@ -19,7 +19,7 @@ use crate::fault::FaultArgs;
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::Begin;
 use crate::stop::Stop;
 
 /// What stands below the options, before and after the formats.
@@ -94,8 +94,8 @@ pub(crate) struct Args {
     host: String,
 
     /// The drives' state at the start
-    #[arg(long, value_enum, default_value_t = State::Steady)]
-    state: State,
+    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    state: Begin,
 
     #[command(flatten)]
     faults: FaultArgs,
@@ -168,6 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.message("reading".into());
     let trace = Arc::new(trace::read(&trace, &options)?);
     let pace = pace(args, &trace)?;
+    let state = args.state.chosen(|start| start.before(false));
     let scenario = |(machine, faults): (&Machine, Vec<Befalls>)| {
         let replay = TraceReplay {
             threads: args.threads,
@@ -175,10 +176,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             beyond: args.beyond.into(),
             ..TraceReplay::new(Arc::clone(&trace))
         };
-        let (state, seed) = (args.state.into(), args.seed.seed);
         Scenario {
             faults,
-            ..Scenario::new(machine.clone(), state, Work::Trace(replay), seed)
+            ..Scenario::new(machine.clone(), state, Work::Trace(replay), args.seed.seed)
         }
     };
     let scenarios: Vec<Scenario> = machines.iter().zip(faults).map(scenario).collect();
@@ -232,7 +232,7 @@ fn show(
             rows,
             source: &trace.origin,
             host,
-            state: args.state.into(),
+            state: Start::from(args.state).before(false),
             pace,
             seed: args.seed.seed,
         };

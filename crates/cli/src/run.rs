@@ -14,11 +14,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use catalogue::{DriveSheet, HostSheet, Settings};
 use lab::faults::Befalls;
-use lab::{Lab, Machine, Outcome, Scenario, Work};
+use lab::{Lab, Machine, Outcome, Scenario, Start, Work};
 use model::Span;
 use model::host::Filesystem;
 use report::csv;
-use report::fio::{Formats, Report, print, print_drives};
+use report::fio::{Formats, Report, print, print_drives, spread_starts};
 use text::problem::{Problem, Problems, nearest};
 use text::quantity::quantity;
 use workload::fio::{
@@ -32,7 +32,7 @@ use crate::failure::Failure;
 use crate::fault::FaultArgs;
 use crate::output::{self, remark, write_whole};
 use crate::seed::SeedArg;
-use crate::state::State;
+use crate::state::Begin;
 use crate::stop::Stop;
 
 /// Run fio jobs on a simulated drive
@@ -72,8 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_enum)]
     filesystem: Option<In>,
     /// The drives' state at the start
-    #[arg(long, value_enum, default_value_t = State::Steady)]
-    state: State,
+    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    state: Begin,
     #[command(flatten)]
     faults: FaultArgs,
     #[command(flatten)]
@@ -275,9 +275,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.parse_only {
         return Ok(());
     }
+    let state = args.state.chosen(|start| start.before_jobs(&set.jobs));
     let scenario = |(drive, faults): (&DriveSheet, Vec<Befalls>)| Scenario {
         machine: Machine::new(drive, &host),
-        state: args.state.into(),
+        state,
         work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
         warm_seed: args.warm_seed,
@@ -338,6 +339,9 @@ fn show(
                 format!("job {name} ended within its ramp_time{on}: nothing of it was counted");
             remark("warning", &what);
         }
+        for what in spread_starts(&set.jobs, outcome) {
+            remark(&format!("note{on}"), &what);
+        }
     }
     let names = |drive: &DriveSheet| -> Vec<String> {
         let members = drive.named_members().into_iter();
@@ -367,7 +371,7 @@ fn show(
     let runs = done.iter().map(|(drive, outcome)| csv::Run {
         drive: &drive.id,
         host: &host.id,
-        state: args.state.into(),
+        state: Start::from(args.state).before_jobs(&set.jobs),
         seed: args.seed.seed,
         jobs: &set.jobs,
         outcome,

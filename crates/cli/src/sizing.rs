@@ -310,7 +310,7 @@ fn read(args: &Args) -> Result<Asked, Problems> {
         }
     }
     let busy = busy(args, &mut problems);
-    let (load, conditions) = args.load.read(OF_A_LOG, &mut problems);
+    let (load, mut conditions) = args.load.read(OF_A_LOG, &mut problems);
     let load = match &busy {
         Some(busy) => taken(busy.load(), &mut problems),
         None => load,
@@ -327,6 +327,7 @@ fn read(args: &Args) -> Result<Asked, Problems> {
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
         Some(load) if problems.0.is_empty() => {
+            conditions.state = args.load.state_before(&load);
             Ok((pools, request(args, load, slo, conditions), busy))
         }
         _ => Err(problems),

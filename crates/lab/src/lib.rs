@@ -19,6 +19,7 @@ mod play;
 mod progress;
 mod scenario;
 pub mod scripted;
+mod start;
 mod work;
 
 pub use bench::Bench;
@@ -30,6 +31,7 @@ pub use outcome::{Of, Outcome, Replayed};
 pub use phases::{Phase, PhaseWay};
 pub use progress::{GoOn, in_parallel, to_the_end};
 pub use scenario::{Key, Scenario, TraceReplay, Work};
+pub use start::Start;
 pub use work::SPEEDS;
 
 pub use statistics::{Interval, Measured, ThreadOutcome};

@@ -6,7 +6,7 @@
 //! traces, and what job files include.
 
 use catalogue::{Change, DriveSheet, HostSheet, Settings, change, drive_as, drive_from_text_as};
-use lab::{Lab, Machine, Measured, Outcome, Scenario, ThreadOutcome};
+use lab::{Lab, Machine, Measured, Outcome, Scenario, Start, ThreadOutcome};
 use model::Gauge;
 use model::media::Medium;
 use serde::{Deserialize, Serialize};
@@ -120,12 +120,15 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong with drive, host, state and job file, or with the job on that drive.
     pub fn run(&self, lab: &Lab) -> Result<Results, Problems> {
-        let (sheet, about, host, set, state) = self.read()?;
+        let (sheet, about, host, set, start) = self.read()?;
         let machine = Machine::new(&sheet, &host);
         let together = together(&set);
+        let state = start.before_jobs(&set.jobs);
         let scenario = Scenario::jobs(machine, state, set.jobs, self.seed);
         let outcome = lab.run_among(&scenario, &lab::to_the_end)?;
-        let warnings = together.into_iter().chain(set.warnings).collect();
+        let begins = start.words(state).map(String::from);
+        let warnings = together.into_iter().chain(set.warnings).chain(begins);
+        let warnings = warnings.collect();
         Ok(Results::of(about, warnings, &outcome))
     }
 
@@ -141,6 +144,7 @@ impl Experiment {
         let state = state_named(&self.state).map_err(&mut wrong).ok();
         wrong(Problems(
             state
+                .and_then(Start::given)
                 .and_then(|it| settings.problem_from(it))
                 .into_iter()
                 .collect(),
@@ -228,13 +232,7 @@ impl Experiment {
 }
 
 /// What an experiment names.
-type Read = (
-    DriveSheet,
-    About,
-    HostSheet,
-    JobSet,
-    model::media::Precondition,
-);
+type Read = (DriveSheet, About, HostSheet, JobSet, Start);
 
 impl Results {
     fn of(about: About, warnings: Vec<String>, outcome: &Outcome) -> Results {

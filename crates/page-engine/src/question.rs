@@ -4,8 +4,7 @@
 use std::io::{Error, ErrorKind};
 
 use catalogue::{Change, Settings, drive_as};
-use lab::{Machine, Scenario};
-use model::media::Precondition;
+use lab::{Machine, Scenario, Start};
 use serde::{Deserialize, Serialize};
 use text::problem::{Place, Problem, Problems};
 use workload::fio::{Surroundings, read};
@@ -22,20 +21,13 @@ pub struct Question {
     pub power_limit_watts: Option<f64>,
     /// A host of the catalogue.
     pub host: String,
-    /// `fresh`, `filled` or `steady`.
+    /// `fresh`, `filled`, `steady`, or `auto`: by the load.
     pub state: String,
     /// Feeds every random stream; below 2^53.
     pub seed: u64,
     /// fio's options, such as `--rw=randread`.
     pub options: Vec<String>,
 }
-
-/// States of drives at the start.
-const STATES: [Precondition; 3] = [
-    Precondition::Fresh,
-    Precondition::Filled,
-    Precondition::Steady,
-];
 
 impl Question {
     /// The run.
@@ -60,7 +52,7 @@ impl Question {
         match (drive, host, state, set) {
             (Some(drive), Some(host), Some(state), Some(set)) => problems.or(Scenario::jobs(
                 Machine::new(&drive, &host),
-                state,
+                state.before_jobs(&set.jobs),
                 set.jobs,
                 self.seed,
             )),
@@ -73,14 +65,13 @@ impl Question {
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn state_named(name: &str) -> Result<Precondition, Problems> {
-    let state = STATES.iter().find(|state| state.name() == name);
-    state.copied().ok_or_else(|| {
+pub(crate) fn state_named(name: &str) -> Result<Start, Problems> {
+    Start::named(name).ok_or_else(|| {
         Problems(vec![Problem {
             origin: String::from("--state"),
             place: Place::Whole,
             what: format!("there is no state `{name}`"),
-            help: Some(STATES.map(Precondition::name).join(", ")),
+            help: Some(String::from("auto, fresh, filled, steady")),
         }])
     })
 }

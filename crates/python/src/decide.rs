@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use catalogue::HostSheet;
-use lab::{Lab, to_the_end};
+use lab::{Lab, Start, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
 use report::csv;
@@ -16,7 +16,7 @@ use study::decide::work::{Conditions, Load};
 use study::decide::{life, max, named};
 use text::problem::{Problem, Problems};
 
-use crate::drive::{Drive, host, state};
+use crate::drive::{Drive, host, start};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
@@ -98,10 +98,20 @@ impl Around {
         }
         Conditions {
             host: host(&self.host, problems),
-            state: state(&self.state, problems),
+            // Until the load is known.
+            state: self.start(problems).before(false),
             seed: self.seed,
             seeds: self.seeds,
         }
+    }
+
+    fn start(&self, problems: &mut Problems) -> Start {
+        start(&self.state, problems)
+    }
+
+    /// The same before this load; a name that is none has been told.
+    fn before(&self, load: &Load, conditions: &mut Conditions) {
+        conditions.state = load.begins(self.start(&mut Problems::default()));
     }
 }
 
@@ -138,11 +148,10 @@ pub(crate) fn highest(
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let Conditions {
-        host,
-        state,
-        seed,
-        seeds,
+        host, seed, seeds, ..
     } = around.read(&mut problems);
+    let start = around.start(&mut Problems::default());
+    let state = start.before(!workload::fio::is_random(&rw));
     let slo = taken(Slo::read(slo), &mut problems).unwrap_or_default();
     let pattern = Pattern {
         rw,
@@ -245,9 +254,12 @@ pub(crate) fn lasting(
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
-    let conditions = around.read(&mut problems);
+    let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, &mut problems);
     let load = load.and_then(|load| taken(load.read(&conditions.host, most), &mut problems));
+    if let Some(load) = &load {
+        around.before(load, &mut conditions);
+    }
     problems.or(()).map_err(raised)?;
     let results = away(py, |stop| {
         let lab = Lab::new();
@@ -366,7 +378,7 @@ pub(crate) fn chosen(
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
-    let conditions = around.read(&mut problems);
+    let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, &mut problems);
     let load = taken(load.read(&conditions.host, most), &mut problems);
     let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
@@ -384,6 +396,7 @@ pub(crate) fn chosen(
     let Some(load) = load.filter(|_| problems.0.is_empty()) else {
         return Err(raised(problems));
     };
+    around.before(&load, &mut conditions);
     let request = choose::Request {
         load,
         slo: slo.unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use catalogue::administration::lba_format;
 use catalogue::{DriveSheet, HostSheet, Settings, drive_as};
+use lab::Start;
 use model::Span;
 use model::media::Precondition;
 use pyo3::prelude::*;
@@ -126,6 +127,17 @@ impl Drive {
 /// The host of this name.
 pub(crate) fn host(name: &str, problems: &mut Problems) -> HostSheet {
     taken(catalogue::host(name), problems).unwrap_or_default()
+}
+
+/// The state of this name, or that the load chooses it.
+pub(crate) fn start(name: &str, problems: &mut Problems) -> Start {
+    Start::named(name).unwrap_or_else(|| {
+        let what = format!("state: there is no state `{name}`");
+        problems
+            .0
+            .extend(of_argument(what, "auto, fresh, filled or steady").0);
+        Start::Auto
+    })
 }
 
 /// The state of this name.

@@ -18,7 +18,7 @@ use workload::fio::JobSet;
 use workload::replay::{Beyond, Pace};
 use workload::trace::{self, Options, Trace};
 
-use crate::drive::{Drive, host, state};
+use crate::drive::{Drive, host, start};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
@@ -54,7 +54,7 @@ pub(crate) fn run(
 ) -> PyResult<Run> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
-    let state = self::state(state, &mut problems);
+    let start = self::start(state, &mut problems);
     let every = every.map(quantity::<Span>);
     let every = every.unwrap_or(Ok(EVERY)).unwrap_or_else(|what| {
         let help = "a time such as 100ms";
@@ -66,6 +66,7 @@ pub(crate) fn run(
     let set = taken(jobs.read(host.config.cores), &mut problems).unwrap_or_default();
     let faults = faults(fault, &drives, &mut problems);
     problems.or(()).map_err(raised)?;
+    let state = start.before_jobs(&set.jobs);
     let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| Scenario {
         series_every: every,
         faults,
@@ -221,7 +222,7 @@ pub(crate) fn replay(
 ) -> PyResult<Replay> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
-    let state = self::state(state, &mut problems);
+    let start = self::start(state, &mut problems);
     let named = format.and_then(trace::Format::named);
     if let Some(unknown) = format.filter(|_| named.is_none()) {
         let names: Vec<&str> = trace::FORMATS.iter().map(|format| format.name).collect();
@@ -241,6 +242,7 @@ pub(crate) fn replay(
         .map_err(raised)?;
     let trace = Arc::new(trace);
     let pace = pace(&trace, speed, depth).map_err(raised)?;
+    let state = start.before(false);
     let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| {
         let replay = TraceReplay {
             threads,

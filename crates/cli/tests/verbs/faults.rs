@@ -109,3 +109,22 @@ fn what_a_run_cannot_have_is_refused_with_its_line() {
         "{told}"
     );
 }
+
+/// Nodes that stand for others take a fault for all of them: data that one node's fault would leave are lost, and that is said.
+#[test]
+fn a_fault_of_a_folded_cluster_is_said_to_strike_all_that_a_node_stands_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = |lines: &str| {
+        let path = script(&folder, lines);
+        let output = drivelab(&[&["run", "vsan-s3-optane", "--fault", &path], &JOB[..]].concat());
+        (
+            output.status.code(),
+            text(&output.stderr).replace('\n', " "),
+        )
+    };
+    let (code, said) = told(&format!("at 20ms node0.0.cache: dies\n"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("strikes the same drive of 4 nodes"), "{said}");
+    let (_, said) = told("");
+    assert!(!said.contains("strikes"), "{said}");
+}

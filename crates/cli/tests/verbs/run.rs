@@ -204,3 +204,120 @@ fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
         text(&output.stderr)
     );
 }
+
+/// Threads start one after the other: in a short run most of them are not at work at once. The rate of all is what was done
+/// from the first start to the last completion, in every form of output.
+#[test]
+fn a_short_run_of_many_threads_is_no_faster_than_a_long_one() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let csv = folder.path().join("a.csv");
+    let run = |numjobs: &str, number: &str| {
+        let output = drivelab_in(
+            folder.path(),
+            &[
+                "run",
+                "p4801x-100",
+                "--name=r",
+                "--rw=randread",
+                "--bs=4k",
+                "--direct=1",
+                "--ioengine=libaio",
+                "--iodepth=16",
+                "--group_reporting",
+                "--csv",
+                "a.csv",
+                numjobs,
+                number,
+                "--output-format=json+",
+            ],
+        );
+        let root: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let iops = root["jobs"][0]["read"]["iops"].as_f64().expect("a rate");
+        let table = fs::read_to_string(&csv).expect("it was written");
+        let mut lines = table
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let (head, line) = (lines.next().expect("a head"), lines.next().expect("a line"));
+        let at = head
+            .iter()
+            .position(|&name| name == "iops")
+            .expect("a rate");
+        let in_csv: f64 = line[at].parse().expect("a number");
+        assert!((in_csv / iops - 1.0).abs() < 1e-3, "{in_csv} and {iops}");
+        (
+            iops,
+            root["notes"].is_array(),
+            text(&output.stderr).to_owned(),
+        )
+    };
+    let (long, noted, told) = run("--numjobs=4", "--number_ios=20000");
+    assert!(!noted && !told.contains("start over"), "{told}");
+    for (numjobs, number) in [
+        ("--numjobs=64", "--number_ios=100"),
+        ("--numjobs=1000", "--number_ios=20"),
+    ] {
+        let (short, noted, told) = run(numjobs, number);
+        assert!(short < 1.02 * long, "{numjobs}: {short} of {long}");
+        assert!(noted && told.contains("threads start over"), "{told}");
+    }
+}
+
+/// Drives begin as SNIA's tests of such a load would find them, and the first words say how.
+#[test]
+fn a_load_in_order_begins_on_a_drive_that_was_filled_in_order() {
+    let rate = |rw: &str, more: &[&str]| {
+        let jobs = [
+            "run",
+            "7450max-800",
+            rw,
+            "--name=r",
+            "--bs=2m",
+            "--iodepth=8",
+            "--ioengine=libaio",
+            "--direct=1",
+            "--number_ios=400",
+            "--output-format=json",
+        ];
+        let output = drivelab(&[&jobs[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let root: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let rate = root["jobs"][0]["read"]["bw_bytes"]
+            .as_f64()
+            .expect("a rate");
+        (rate * 1e-6, text(&output.stderr).to_owned())
+    };
+    let (by_load, told) = rate("--rw=read", &[]);
+    assert!(
+        told.contains("filled in order") && told.contains("--state steady"),
+        "{told}"
+    );
+    let (filled, told) = rate("--rw=read", &["--state", "filled"]);
+    assert!(!told.contains("begin"), "{told}");
+    assert_eq!(by_load, filled);
+    let (steady, _) = rate("--rw=read", &["--state", "steady"]);
+    assert!(steady < 0.5 * filled, "{steady} of {filled} MB/s");
+    let (random, told) = rate("--rw=randread", &[]);
+    assert!(told.contains("--state filled"), "{told}");
+    assert_eq!(random, rate("--rw=randread", &["--state", "steady"]).0);
+}
+
+/// Heat is left out of runs: a figure of it that is set is not passed over in silence.
+#[test]
+fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
+    let run = [
+        "run",
+        "p4800x-375",
+        "--name=r",
+        "--rw=randread",
+        "--number_ios=10",
+        "--set",
+        "thermal.ambient=80C",
+    ];
+    let output = drivelab(&run);
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stderr).replace('\n', " ");
+    assert!(
+        told.contains("--set thermal.ambient changes nothing here"),
+        "{told}"
+    );
+}

@@ -358,14 +358,14 @@ def run(
     jobs: Jobs | _Path_,
     *,
     host: str = _HOST,
-    state: str = "steady",
+    state: str = "auto",
     seed: int = 1,
     every: str | None = None,
     fault: _Path_ | None = None,
 ) -> Run:
     """Runs fio's jobs on a drive or several.
 
-    ``state``: how the drive begins: fresh, filled or steady. ``every``: the length of intervals of `Run.over_time` ("100ms").
+    ``state``: how the drive begins: fresh, filled, steady (random writes), or auto: filled before loads in order, else steady. ``every``: the length of intervals of `Run.over_time` ("100ms").
     ``fault``: a script of faults, such as a line ``at 2s nda.0: dies``; what came before and after each is in ``json()["phases"]``.
 
     >>> import drivelab as dl
@@ -408,7 +408,7 @@ def replay(
     drives: _Drives,
     *,
     host: str = _HOST,
-    state: str = "steady",
+    state: str = "auto",
     seed: int = 1,
     speed: float | None = None,
     depth: int | None = None,
@@ -492,7 +492,7 @@ def max(
     options: dict[str, object] | None = None,
     ios: int | None = None,
     host: str = _HOST,
-    state: str = "steady",
+    state: str = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
@@ -520,7 +520,7 @@ def life(
     years: float = 5,
     runtime: str | None = None,
     host: str = _HOST,
-    state: str = "steady",
+    state: str = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
@@ -561,7 +561,7 @@ def choose(
     usd: _Path_ | None = None,
     runtime: str | None = None,
     host: str = _HOST,
-    state: str = "steady",
+    state: str = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:

@@ -4,7 +4,7 @@
 //! ([`Load::at_most`], longer on slow drives), and answers say so. Traces run whole, since what they ask for changes as they go.
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{GoOn, Lab, Machine, Outcome, Scenario, TraceReplay, Work};
+use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work};
 use model::Span;
 use model::media::Precondition;
 use serde::Serialize;
@@ -88,6 +88,14 @@ impl Load {
     pub fn beyond(mut self, beyond: Beyond) -> Load {
         self.beyond = beyond;
         self
+    }
+
+    /// The state before it.
+    pub fn begins(&self, start: Start) -> Precondition {
+        match &self.yours.workload {
+            Workload::Jobs(jobs) => start.before_jobs(jobs),
+            _ => start.before(false),
+        }
     }
 
     /// Jobs in the text of a job file.

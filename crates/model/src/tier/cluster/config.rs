@@ -115,6 +115,19 @@ impl ClusterConfig {
         format!("{}, lost if {what}", durable.words())
     }
 
+    /// What a fault of one node does in a run, if fewer nodes are simulated than there are.
+    pub fn fold_fault_words(&self) -> Option<String> {
+        (self.fold > 1).then(|| {
+            format!(
+                "{} of {} nodes simulated, for all: a fault of a node's drive strikes the same drive of {} nodes at once, which loses \
+                 data that one would not; with fold=1 it strikes one node",
+                self.simulated(),
+                self.nodes,
+                self.fold
+            )
+        })
+    }
+
     /// What a run does not tell by itself, if fewer nodes are simulated than there are.
     pub fn fold_words(&self) -> Option<String> {
         (self.fold > 1).then(|| {

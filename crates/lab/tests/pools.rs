@@ -59,7 +59,8 @@ fn several_drives_are_busy_for_no_more_than_all_of_the_time() {
         .map(|gauge| outcome.utilisation(gauge).expect("reported"))
     };
     let one = busy("p4801x-100");
-    assert!(one[2] > 0.5, "{one:?}");
+    // Two of these would be busy for twice the time, added up.
+    assert!(one[1] > 0.9, "{one:?}");
     for drive in [
         "mirror(2*p4801x-100)",
         "mirror(2*mirror(2*p4801x-100))",

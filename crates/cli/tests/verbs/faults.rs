@@ -122,7 +122,7 @@ fn a_fault_of_a_folded_cluster_is_said_to_strike_all_that_a_node_stands_for() {
             text(&output.stderr).replace('\n', " "),
         )
     };
-    let (code, said) = told(&format!("at 20ms node0.0.cache: dies\n"));
+    let (code, said) = told("at 20ms node0.0.cache: dies\n");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("strikes the same drive of 4 nodes"), "{said}");
     let (_, said) = told("");

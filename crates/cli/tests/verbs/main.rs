@@ -13,6 +13,7 @@ mod fio_messages;
 mod fit;
 mod help;
 mod lab;
+mod life;
 mod loop_device;
 mod measure;
 mod outputs;

@@ -104,7 +104,10 @@ impl<'a> Series<'a> {
             let members = self.shape.members;
             let member = members[self.random.between(0, members.len() as u64 - 1) as usize];
             self.end_old_copy(table)?;
-            let has_copy = ending == Ending::OldCopy && self.files(member, "store", "old")?;
+            // Of a pool of one drive nothing shows that it is old.
+            let has_copy = ending == Ending::OldCopy
+                && members.len() > 1
+                && self.files(member, "store", "old")?;
             let Some((mut server, mut talk)) = self.checked(true, table)? else {
                 continue;
             };
@@ -123,7 +126,7 @@ impl<'a> Series<'a> {
                 self.files(member, "old", "store")?;
                 self.newest = Some(member);
             } else if ending == Ending::OldCopy {
-                ended.how += ", without a copy: the member had no files";
+                ended.how += ", without a copy: there was none, or nothing to tell it from";
                 ended.is_impossible = true;
             }
             self.last = ended.last.or(self.last).or(Some(0));
@@ -306,6 +309,7 @@ impl<'a> Series<'a> {
             self.client.name(),
             self.kept
         ));
+        let _ = crate::guest::remove(&kept);
         let moved =
             fs::rename(&self.folder.0, &kept).and_then(|()| fs::create_dir_all(&self.folder.0));
         moved.is_ok().then_some(kept)

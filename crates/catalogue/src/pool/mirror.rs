@@ -15,5 +15,6 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     Kind::Mirror(MirrorConfig {
         reads: tier.keys.choice("reads", &Reads::ALL, default.reads),
         region: tier.keys.bytes("region", 4096..=1 << 40, default.region),
+        ..default
     })
 }

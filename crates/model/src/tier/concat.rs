@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::offline::{self, Below, Damage};
+use super::planted::{self, Bug};
 use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
 use crate::command::{Command, Completion, Op};
 use crate::data::Unwritable;
@@ -122,7 +123,8 @@ impl Tier for Concat {
     fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
         let token = self.requests.begin(command.id);
         if command.op == Op::Flush {
-            for child in 0..self.ends.len() {
+            let all = !planted::has(Bug::ConcatFlushesOneChild);
+            for child in (0..self.ends.len()).filter(|child| all || *child == 0) {
                 self.requests.expect(token);
                 way.send(child as Child, token, *command);
             }
@@ -135,7 +137,10 @@ impl Tier for Concat {
             let piece = Command {
                 offset: at - self.begin(child),
                 bytes: (until - at) as u32,
-                payload: command.payload.skip((at - command.offset) as u32),
+                payload: match planted::has(Bug::ConcatRepeatsData) {
+                    true => command.payload,
+                    false => command.payload.skip((at - command.offset) as u32),
+                },
                 ..*command
             };
             self.requests.expect(token);

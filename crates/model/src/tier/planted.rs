@@ -96,11 +96,45 @@ pub enum Bug {
     AcceptsSplitBrain,
     /// Mirror: what a leg could not read is written back over a write in flight.
     RepairsOverWrites,
+    /// Mirror: of each marked region the first chunk alone is copied to a leg that has returned.
+    CopiesFirstChunks,
+    /// Mirror: a leg that has returned counts as in sync after the first chunk.
+    CopiesOneRegion,
+    /// Mirror: reads go to the leg that is being copied to.
+    ReadsWhileCopying,
+    /// Mirror: trims go to the first leg only.
+    TrimsOneLeg,
+    /// Mirror: what one leg cannot read is not read from another.
+    ReadsOneLegOnly,
+    /// Mirror: a leg that has failed a write counts as in sync.
+    KeepsFailedLegs,
+    /// Mirror: after a crash the first 4 KiB of a marked region alone are made alike.
+    AlikeFirstPieces,
+    /// Stripe: a flush goes to the first child only.
+    StripeFlushesOneChild,
+    /// Stripe: each piece of a write has the data of the first.
+    StripeRepeatsData,
+    /// Stripe: a trim goes to the first child only.
+    StripeTrimsOneChild,
+    /// Concatenation: each piece of a write has the data of the first.
+    ConcatRepeatsData,
+    /// Concatenation: a flush goes to the first child only.
+    ConcatFlushesOneChild,
+    /// Write-back cache: reads come from the capacity tier, whatever the buffer holds.
+    ReadsPastTheBuffer,
+    /// Write-back cache: a write of a part of a block is merged with what the capacity tier has.
+    MergesPastTheBuffer,
+    /// Write-back cache: the capacity tier is told of a trim while a write of destaging is on its way there.
+    TrimsWhileDestaging,
+    /// Write-back cache: what the buffer holds of a trimmed range stays there.
+    RemembersTrimmed,
+    /// Write-back cache: recovery begins at the oldest superblock.
+    BelievesOldSuperblock,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 44] = [
+    pub const ALL: [Bug; 61] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -145,6 +179,23 @@ impl Bug {
         Bug::AcceptsOldCopies,
         Bug::AcceptsSplitBrain,
         Bug::RepairsOverWrites,
+        Bug::CopiesFirstChunks,
+        Bug::CopiesOneRegion,
+        Bug::ReadsWhileCopying,
+        Bug::TrimsOneLeg,
+        Bug::ReadsOneLegOnly,
+        Bug::KeepsFailedLegs,
+        Bug::AlikeFirstPieces,
+        Bug::StripeFlushesOneChild,
+        Bug::StripeRepeatsData,
+        Bug::StripeTrimsOneChild,
+        Bug::ConcatRepeatsData,
+        Bug::ConcatFlushesOneChild,
+        Bug::ReadsPastTheBuffer,
+        Bug::MergesPastTheBuffer,
+        Bug::TrimsWhileDestaging,
+        Bug::RemembersTrimmed,
+        Bug::BelievesOldSuperblock,
     ];
 }
 

@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::offline::{self, Below, Damage};
+use super::planted::{self, Bug};
 use super::striping::Striping;
 use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
 use crate::command::{Command, Completion, Op};
@@ -103,7 +104,9 @@ impl Tier for Stripe {
             way.send(child, token, piece);
         };
         if command.op == Op::Flush {
-            children.for_each(|child| send(child, *command));
+            let all = !planted::has(Bug::StripeFlushesOneChild);
+            let to = children.filter(|child| all || *child == 0);
+            to.for_each(|child| send(child, *command));
         } else if command.op.transfers() {
             let (mut at, end) = (command.offset, command.end());
             while at < end {
@@ -112,7 +115,10 @@ impl Tier for Stripe {
                 let piece = Command {
                     offset,
                     bytes: (until - at) as u32,
-                    payload: command.payload.skip((at - command.offset) as u32),
+                    payload: match planted::has(Bug::StripeRepeatsData) {
+                        true => command.payload,
+                        false => command.payload.skip((at - command.offset) as u32),
+                    },
                     ..*command
                 };
                 send(child as u16, piece);
@@ -123,6 +129,7 @@ impl Tier for Stripe {
                 let run = self
                     .striping
                     .run(usize::from(child), command.offset, command.end());
+                let run = run.filter(|_| child == 0 || !planted::has(Bug::StripeTrimsOneChild));
                 if let Some(run) = run {
                     let piece = Command {
                         offset: run.offset,

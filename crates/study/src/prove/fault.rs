@@ -13,6 +13,58 @@ pub(super) struct Blow {
     pub(super) trouble: Trouble,
 }
 
+/// Whether there is a life before the one that is tried, and what happens to members between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lives {
+    /// The pool is new.
+    One,
+    /// The pool has lived before.
+    Two,
+    /// It has, and after the second life this member is as it was between the two.
+    OldCopy(u16),
+    /// The first of these is away in the second life, and the other afterwards.
+    Alternate(u16, u16),
+    /// A second life without the first of these, and another from the same start without the other; then the first of the
+    /// one and the others of the other are put together.
+    Split(u16, u16),
+}
+
+impl Lives {
+    /// As bytes.
+    pub(super) fn number(self) -> [u8; 3] {
+        match self {
+            Lives::One => [0, 0, 0],
+            Lives::Two => [1, 0, 0],
+            Lives::OldCopy(member) => [2, member as u8, 0],
+            Lives::Alternate(one, two) => [3, one as u8, two as u8],
+            Lives::Split(one, two) => [4, one as u8, two as u8],
+        }
+    }
+
+    /// From bytes that [`Lives::number`] has made.
+    pub(super) fn from_number(number: [u8; 3]) -> Option<Lives> {
+        let [kind, one, two] = number;
+        let (one, two) = (one.into(), two.into());
+        Some(match kind {
+            0 => Lives::One,
+            1 => Lives::Two,
+            2 => Lives::OldCopy(one),
+            3 => Lives::Alternate(one, two),
+            4 => Lives::Split(one, two),
+            _ => return None,
+        })
+    }
+
+    /// Members that are named.
+    pub(super) fn members(self) -> Vec<u16> {
+        match self {
+            Lives::One | Lives::Two => Vec::new(),
+            Lives::OldCopy(one) => vec![one],
+            Lives::Alternate(one, two) | Lives::Split(one, two) => vec![one, two],
+        }
+    }
+}
+
 /// A kind of fault that is tried, a row of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
@@ -20,6 +72,18 @@ pub(super) enum Fault {
     PowerCut,
     /// The power goes again during the recovery.
     SecondCut,
+    /// The pool has lived before: what an earlier power cut left stays on its members.
+    SecondLife,
+    /// An old copy of one is put back after a second life.
+    OldCopy(u16),
+    /// The first is away in a second life, the other after that.
+    Alternate(u16, u16),
+    /// The pool went on without the first, and a copy of it without the other; then both are put together.
+    Split(u16, u16),
+    /// One dies and returns, and the other dies later.
+    ReturnsThenDies(u16, u16),
+    /// One cannot read a few blocks, and the other dies and returns.
+    UnreadableAndReturns(u16, u16),
     /// These members die one after the other, and are not there after the power cut.
     Die(Vec<u16>),
     /// One dies, and is there again after the power cut, or before.
@@ -45,6 +109,8 @@ pub enum Covered {
     Yes,
     /// The promise says that data are lost: some loss must be found.
     LostByPromise,
+    /// Data are lost, and the pool must say so: it does not open, or reads fail.
+    MustBeTold,
     /// The promise says nothing of it: drives that lie, lose, misplace or change data and do not tell.
     NotPromised,
 }
@@ -53,7 +119,7 @@ impl Fault {
     /// All that is tried on a pool.
     pub(super) fn of(config: &PoolConfig<DriveConfig>) -> Vec<Fault> {
         let members = 0..config.members.len() as u16;
-        let mut faults = vec![Fault::PowerCut, Fault::SecondCut];
+        let mut faults = vec![Fault::PowerCut, Fault::SecondCut, Fault::SecondLife];
         faults.extend(members.clone().map(|it| Fault::Die(vec![it])));
         let pairs = members
             .clone()
@@ -71,6 +137,20 @@ impl Fault {
         for kind in kinds {
             faults.extend(members.clone().map(kind));
         }
+        faults.extend(members.clone().map(Fault::OldCopy));
+        let loss = config.promise().loss;
+        let spare = |member: u16| !loss.happens(&|it| it == member, true);
+        let spare: Vec<u16> = members.filter(|&it| spare(it)).collect();
+        for &one in &spare {
+            for &two in spare.iter().filter(|&&it| it != one) {
+                faults.push(Fault::Alternate(one, two));
+                faults.push(Fault::ReturnsThenDies(one, two));
+                faults.push(Fault::UnreadableAndReturns(one, two));
+                if one < two {
+                    faults.push(Fault::Split(one, two));
+                }
+            }
+        }
         faults
     }
 
@@ -80,6 +160,22 @@ impl Fault {
         match self {
             Fault::PowerCut => "power cut".into(),
             Fault::SecondCut => "power cut, and again in recovery".into(),
+            Fault::SecondLife => "power cut in a second life".into(),
+            Fault::OldCopy(member) => format!("an old copy of {} returns", name(member)),
+            Fault::Alternate(one, two) => {
+                format!("{} misses a life, {} the next", name(one), name(two))
+            }
+            Fault::Split(one, two) => {
+                format!("{} and {} live without each other", name(one), name(two))
+            }
+            Fault::ReturnsThenDies(one, two) => {
+                format!("{} is away for a time, then {} dies", name(one), name(two))
+            }
+            Fault::UnreadableAndReturns(one, two) => format!(
+                "{} cannot read some, {} is away for a time",
+                name(one),
+                name(two)
+            ),
             Fault::Die(members) => {
                 let names: Vec<String> = members.iter().map(name).collect();
                 let verb = if names.len() == 1 { "dies" } else { "die" };
@@ -99,8 +195,19 @@ impl Fault {
     pub(super) fn covered(&self, config: &PoolConfig<DriveConfig>) -> Covered {
         let loss = config.promise().loss;
         let members: &[u16] = match self {
-            Fault::PowerCut | Fault::SecondCut => &[],
+            Fault::PowerCut | Fault::SecondCut | Fault::SecondLife => &[],
             Fault::Die(members) => members,
+            Fault::OldCopy(member) => {
+                return match loss.happens(&|it| it == *member, true) {
+                    false => Covered::Yes,
+                    true => Covered::MustBeTold,
+                };
+            }
+            Fault::Alternate(..) | Fault::Split(..) | Fault::ReturnsThenDies(..) => {
+                return Covered::MustBeTold;
+            }
+            // Blocks may be on no member then.
+            Fault::UnreadableAndReturns(..) => return Covered::MustBeTold,
             Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
                 core::slice::from_ref(member)
             }
@@ -111,7 +218,11 @@ impl Fault {
         match loss.happens(&|member| members.contains(&member), true) {
             false => Covered::Yes,
             // Whether the data that a dead drive had are asked for again is its client's affair.
-            true if matches!(self, Fault::Die(_) | Fault::PowerCut | Fault::SecondCut) => {
+            true if matches!(
+                self,
+                Fault::Die(_) | Fault::PowerCut | Fault::SecondCut | Fault::SecondLife
+            ) =>
+            {
                 Covered::LostByPromise
             }
             true => Covered::NotPromised,
@@ -128,7 +239,34 @@ impl Fault {
             trouble,
         };
         match self {
-            Fault::PowerCut | Fault::SecondCut => Vec::new(),
+            Fault::PowerCut
+            | Fault::SecondCut
+            | Fault::SecondLife
+            | Fault::OldCopy(_)
+            | Fault::Alternate(..)
+            | Fault::Split(..) => Vec::new(),
+            Fault::ReturnsThenDies(one, two) => {
+                let mut at = [before(), before(), before()];
+                at.sort_unstable();
+                vec![
+                    blow(at[0], *one, Trouble::Dies),
+                    blow(at[1], *one, Trouble::Returns),
+                    blow(at[2], *two, Trouble::Dies),
+                ]
+            }
+            Fault::UnreadableAndReturns(one, two) => {
+                let mut at = [before(), before(), before()];
+                at.sort_unstable();
+                let unreadable = Trouble::Unreadable {
+                    at: 0,
+                    bytes: 16384,
+                };
+                vec![
+                    blow(at[0], *one, unreadable),
+                    blow(at[1], *two, Trouble::Dies),
+                    blow(at[2], *two, Trouble::Returns),
+                ]
+            }
             Fault::Die(members) => {
                 let die = |&member: &u16| blow(before(), member, Trouble::Dies);
                 members.iter().map(die).collect()
@@ -168,7 +306,19 @@ impl Fault {
     pub(super) fn absent(&self) -> Vec<u16> {
         match self {
             Fault::Die(members) => members.clone(),
+            Fault::ReturnsThenDies(_, two) => vec![*two],
             _ => Vec::new(),
+        }
+    }
+
+    /// Lives before the one that is tried.
+    pub(super) fn lives(&self) -> Lives {
+        match *self {
+            Fault::SecondLife => Lives::Two,
+            Fault::OldCopy(member) => Lives::OldCopy(member),
+            Fault::Alternate(one, two) => Lives::Alternate(one, two),
+            Fault::Split(one, two) => Lives::Split(one, two),
+            _ => Lives::One,
         }
     }
 }

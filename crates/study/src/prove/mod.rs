@@ -6,6 +6,7 @@
 
 mod choice;
 mod fault;
+mod life;
 mod oracle;
 mod program;
 pub mod proved;
@@ -22,7 +23,7 @@ use model::media::DriveConfig;
 use model::tier::PoolConfig;
 use rayon::prelude::*;
 
-use self::fault::Fault;
+use self::fault::{Fault, Lives};
 use self::search::{Case, Fail, Search};
 use self::world::World;
 
@@ -139,6 +140,8 @@ pub fn prove(
             _ if tally.untold > 0 => Verdict::Broken,
             (Covered::Yes, false) => Verdict::Kept,
             (Covered::Yes, true) => Verdict::Broken,
+            (Covered::MustBeTold, true) => Verdict::Broken,
+            (Covered::MustBeTold, false) => Verdict::Kept,
             (Covered::LostByPromise, true) => Verdict::AsDesigned,
             (Covered::LostByPromise, false) => Verdict::NoLossFound,
             (Covered::NotPromised, _) => Verdict::NotPromised,
@@ -169,7 +172,10 @@ fn try_fault(
     hear: &dyn Fn(u64) -> bool,
 ) -> Option<(Tally, Option<(Case, Fail)>)> {
     let (mut tally, mut first) = (Tally::default(), None);
-    let covered = fault.covered(&world.config) == Covered::Yes;
+    let covered = matches!(
+        fault.covered(&world.config),
+        Covered::Yes | Covered::MustBeTold
+    );
     let mut seed = settings.seed;
     while tally.points < settings.points && seed < settings.seed + PROGRAMS {
         let seeds: Vec<u64> = (seed..seed + BATCH).collect();
@@ -236,6 +242,30 @@ fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Cou
             "power cut at moment {cut}; of the writes on their way: {writes}{torn}"
         ));
     }
+    let named = |member: u16| &world.names[usize::from(member)];
+    match case.lives {
+        Lives::One => {}
+        Lives::Two => program.insert(1, "a second life".into()),
+        Lives::OldCopy(member) => {
+            program.insert(1, "a second life".into());
+            program.push(format!("{} is as it was before this life", named(member)));
+        }
+        Lives::Alternate(one, two) => {
+            program.insert(1, format!("a second life, without {}", named(one)));
+            program.push(format!(
+                "{} is there again, {} is not",
+                named(one),
+                named(two)
+            ));
+        }
+        Lives::Split(one, two) => {
+            program.insert(1, format!("a second life, without {}", named(two)));
+            program.push(format!(
+                "only {} is of this life; the others are of one without it",
+                named(one)
+            ));
+        }
+    }
     for &member in &case.absent {
         program.push(format!(
             "{} is not there any more",
@@ -272,6 +302,7 @@ fn words(fail: &Fail) -> String {
         }
         Fail::Unstable => "a second recovery comes to something else".into(),
         Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
+        Fail::Accepted => "members that went on without each other are served together".into(),
         Fail::Traces => "with data its members are asked other things than without".into(),
     }
 }
@@ -287,9 +318,13 @@ pub fn replay(
     let world = World::new(config)?;
     let case = replay::decode(digits).ok_or("these digits are no case")?;
     let fits = |member: &u16| usize::from(*member) < world.names.len();
+    let lives_fit = case.lives.members().iter().all(fits);
     let end = |it: &program::Step| (u64::from(it.at) + u64::from(it.sectors)) * 512;
     let steps_fit = case.program.steps.iter().all(|it| end(it) <= world.bytes());
-    if !steps_fit || !case.absent.iter().all(fits) || !case.blows.iter().all(|it| fits(&it.member))
+    if !lives_fit
+        || !steps_fit
+        || !case.absent.iter().all(fits)
+        || !case.blows.iter().all(|it| fits(&it.member))
     {
         return Err("these digits are a case of another pool".into());
     }

@@ -117,6 +117,25 @@ impl Oracle {
         }
     }
 
+    /// Power went, and this was found afterwards: it stays so, whatever else it might have been.
+    pub(super) fn settle(&mut self, sector: u64, bytes: &[u8]) {
+        let (version, zeroes) = match look(sector, bytes) {
+            Seen::Zeroes => (0, true),
+            Seen::Version(version) => (version, false),
+            // Judged before.
+            Seen::Others | Seen::Garbage => return,
+        };
+        let found = Written {
+            version,
+            zeroes,
+            submitted: 1,
+            ended: 1,
+            acknowledged: true,
+            durable: true,
+        };
+        self.sectors.insert(sector, vec![found]);
+    }
+
     /// A flush that was submitted at this time has completed.
     pub(super) fn flushed(&mut self, submitted: u32) {
         for written in self.sectors.values_mut().flatten() {

@@ -54,8 +54,11 @@ pub(super) struct Program {
 const LARGEST: u64 = 40;
 
 impl Program {
-    /// The program of this number for a pool of so many bytes.
+    /// The program of this number for a pool of so many bytes. Every fourth is one of several threads.
     pub(super) fn new(seed: u64, bytes: u64) -> Program {
+        if seed % 4 == 3 {
+            return Program::threads(seed, bytes);
+        }
         let mut stream = Stream::new(seed, "program");
         let sectors = bytes / 512;
         // A few neighbourhoods: one at each end, the others anywhere.
@@ -97,6 +100,53 @@ impl Program {
                 sectors: count as u16,
             });
         }
+        Program { depth, steps }
+    }
+
+    /// Two to six threads, each of which writes and syncs a place of its own, as a database on a file system does: logs in
+    /// order that end with force unit access or a flush, and pages anywhere. Nothing waits for others' flushes.
+    fn threads(seed: u64, bytes: u64) -> Program {
+        let mut stream = Stream::new(seed, "threads");
+        let sectors = bytes / 512;
+        let count = 2 + stream.below(5);
+        let room = sectors - LARGEST * 2;
+        // The first stands in the middle, where a concatenation of two has its border.
+        let mut logs: Vec<(u64, u64)> = (0..count)
+            .map(|thread| match thread {
+                0 => (sectors / 2 - 2 * LARGEST / 8 * 8, 0),
+                _ => (stream.below(room) / 8 * 8, 0),
+            })
+            .collect();
+        let length = 24 + stream.below(37);
+        let mut steps = Vec::new();
+        while (steps.len() as u64) < length {
+            let thread = stream.below(count);
+            let (base, next) = &mut logs[thread as usize];
+            let pages = 1 + stream.below(4);
+            let what = match (thread % 2, stream.below(20)) {
+                (0, 0..=8) | (1, 0..=3) => Do::WriteThrough,
+                (_, 0..=11) => Do::Write,
+                (_, 12..=16) => Do::Flush,
+                (_, 17) => Do::Trim,
+                (_, 18) => Do::Read,
+                _ => Do::Drain,
+            };
+            let at = match thread % 2 {
+                // A log, which goes round.
+                0 => *base + *next % (LARGEST + 40),
+                // Pages of a few places, often the same.
+                _ => *base + 8 * stream.below(LARGEST / 8),
+            };
+            if matches!(what, Do::Write | Do::WriteThrough) {
+                *next += 8 * pages;
+            }
+            steps.push(Step {
+                what,
+                at: at.min(sectors - 8 * pages) as u32,
+                sectors: (8 * pages) as u16,
+            });
+        }
+        let depth = [4, 8, 16, 24][stream.below(4) as usize];
         Program { depth, steps }
     }
 

@@ -4,7 +4,7 @@ use model::data::Trouble;
 use model::{Span, Time};
 
 use super::choice::Choice;
-use super::fault::Blow;
+use super::fault::{Blow, Lives};
 use super::program::Program;
 use super::search::{Case, Fail, Search};
 use super::world::World;
@@ -69,6 +69,9 @@ pub(super) fn encode(case: &Case) -> String {
         bytes.extend(sectors.to_le_bytes());
     }
     bytes.extend(case.again.unwrap_or(u16::MAX).to_le_bytes());
+    if case.lives != Lives::One {
+        bytes.extend(case.lives.number());
+    }
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -117,7 +120,12 @@ pub(super) fn decode(digits: &str) -> Option<Case> {
         cut = Some((at, Choice { done, torn }));
     }
     let again = number::<2>(from)? as u16;
+    let lives = match from.next() {
+        None => Lives::One,
+        Some(kind) => Lives::from_number([kind, from.next()?, from.next()?])?,
+    };
     from.next().is_none().then_some(Case {
+        lives,
         seed,
         program,
         blows,
@@ -160,6 +168,7 @@ mod tests {
                 ),
             ],
             absent: vec![1],
+            lives: Lives::OldCopy(1),
             cut: Some((
                 17,
                 Choice {

@@ -1,7 +1,7 @@
 //! A program runs on a pool with data, things befall its members, and at each moment in which a power cut could leave
 //! something new somebody is asked to look.
 
-use model::data::{Buffers, Image, Undecided};
+use model::data::{Buffers, Image, Trouble, Undecided};
 use model::tier::offline::Recovered;
 use model::{Command, Device, Op, Payload, Span, Status, Time};
 
@@ -64,10 +64,19 @@ struct Run<'a> {
     misdeed: Option<Misdeed>,
 }
 
+/// From what a program starts, besides the media.
+#[derive(Clone, Default)]
+pub(super) struct Past {
+    pub(super) oracle: Oracle,
+    /// The version of the last step of an earlier program.
+    pub(super) versions: u32,
+}
+
 /// Runs a program. The first thing that went wrong while the pool was up, and what the members were asked.
 pub(super) fn run(
     world: &World,
     (disks, tiers): (&Disks, Recovered),
+    past: Past,
     seed: u64,
     program: &Program,
     blows: &[Blow],
@@ -79,7 +88,7 @@ pub(super) fn run(
         pool,
         bytes,
         now: Time::ZERO,
-        oracle: Oracle::default(),
+        oracle: past.oracle,
         outstanding: Vec::new(),
         at_once: !world.config.needs_flushes(),
         trimmed_unit: world.trimmed_unit(),
@@ -89,9 +98,16 @@ pub(super) fn run(
         enough: false,
         misdeed: None,
     };
+    for &member in &disks.absent {
+        run.pool.befall(run.now, member, Trouble::Dies);
+    }
     for (index, step) in program.steps.iter().enumerate() {
         run.befall(index, blows);
-        run.step(index as u32 + 1, *step, usize::from(program.depth.max(1)));
+        run.step(
+            past.versions + index as u32 + 1,
+            *step,
+            usize::from(program.depth.max(1)),
+        );
         if run.enough {
             return (run.misdeed, Vec::new());
         }

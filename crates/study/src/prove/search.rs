@@ -5,7 +5,8 @@ use model::Stream;
 use model::tier::offline::{Found, Recovered};
 
 use super::choice::{self, Choice};
-use super::fault::{Blow, Covered, Fault};
+use super::fault::{Blow, Covered, Fault, Lives};
+use super::life::Before;
 use super::oracle::{Oracle, SECTOR, Wrong};
 use super::program::Program;
 use super::ring;
@@ -19,6 +20,8 @@ pub(super) struct Case {
     pub(super) program: Program,
     pub(super) blows: Vec<Blow>,
     pub(super) absent: Vec<u16>,
+    /// What came before, and what happens between.
+    pub(super) lives: Lives,
     /// At which moment power goes, and how; nothing if it is the running pool that is wrong.
     pub(super) cut: Option<(u32, Choice)>,
     /// After how many steps of the recovery it goes again.
@@ -46,6 +49,8 @@ pub(super) enum Fail {
     Unstable,
     /// The pool that is up again does not serve.
     Service(Misdeed),
+    /// Members that went on without each other were taken together.
+    Accepted,
     /// Without data the members are asked other things than with data.
     Traces,
 }
@@ -145,6 +150,10 @@ pub(super) struct Search<'a> {
     pub(super) again: bool,
     /// Whether rings may have lost what was durable, and are asked.
     pub(super) suspicious: bool,
+    /// A loss that is told is right.
+    pub(super) told_is_right: bool,
+    /// From the life before, what is put back at each point.
+    before: Before,
     /// It ends with the first thing that is wrong.
     pub(super) to_the_first: bool,
     /// It ends after so many points.
@@ -168,6 +177,8 @@ impl<'a> Search<'a> {
             case,
             again,
             suspicious: true,
+            told_is_right: false,
+            before: Before::default(),
             to_the_first: false,
             most: u64::MAX,
             share: choice::MOST,
@@ -187,32 +198,49 @@ impl<'a> Search<'a> {
             seed,
             blows: fault.blows(seed, program.steps.len(), member),
             absent: fault.absent(),
+            lives: fault.lives(),
             program,
             cut: None,
             again: None,
         };
         let mut search = Search::new(world, case, *fault == Fault::SecondCut);
         search.suspicious = fault.covered(&world.config) == Covered::NotPromised;
+        search.told_is_right = fault.covered(&world.config) == Covered::MustBeTold;
         search
     }
 
     /// Tries everything.
     pub(super) fn run(mut self) -> Search<'a> {
         self.tally.programs += 1;
-        let mut disks = self.world.new_disks();
-        let tiers = self.world.recover(&mut disks);
-        let Ok(tiers) = tiers else {
-            self.failed(Fail::Down("a new pool".into()), None, None);
-            return self;
-        };
         let (world, case) = (self.world, self.case.clone());
+        let (disks, tiers, past) = match super::life::begin(world, case.lives, case.seed) {
+            Ok((disks, tiers, past, before)) => {
+                self.before = before;
+                (disks, tiers, past)
+            }
+            Err(fail) => {
+                self.tally.service += 1;
+                self.failed(fail, None, None);
+                return self;
+            }
+        };
         let mut look = |cut: &Cut<'_>| self.cut(cut);
         let of = (&disks, tiers);
-        let (misdeed, trace) = run(world, of, case.seed, &case.program, &case.blows, &mut look);
-        if let Some(misdeed) = misdeed {
+        let (misdeed, trace) = run(
+            world,
+            of,
+            past,
+            case.seed,
+            &case.program,
+            &case.blows,
+            &mut look,
+        );
+        // Reads of what is on no member any more fail, and say so.
+        let told = |it: &Misdeed| self.told_is_right && matches!(it, Misdeed::Status(..));
+        if let Some(misdeed) = misdeed.filter(|it| !told(it)) {
             self.tally.service += 1;
             self.failed(Fail::Up(misdeed), None, None);
-        } else if case.blows.is_empty() && !trace.is_empty() {
+        } else if case.blows.is_empty() && case.lives == Lives::One && !trace.is_empty() {
             let without = super::trace::without_data(world, case.seed, &case.program);
             if !super::trace::alike(&trace, &without) {
                 self.tally.service += 1;
@@ -223,6 +251,10 @@ impl<'a> Search<'a> {
     }
 
     fn failed(&mut self, fail: Fail, cut: Option<(u32, Choice)>, again: Option<u16>) {
+        let told = matches!(fail, Fail::Down(_) | Fail::Told(_) | Fail::Unreadable(_));
+        if told && self.told_is_right && cut.is_some() {
+            return;
+        }
         let worse = |first: &(Case, Fail)| {
             matches!(fail, Fail::Untold(_)) && !matches!(first.1, Fail::Untold(_))
         };
@@ -258,7 +290,9 @@ impl<'a> Search<'a> {
     /// A power cut, and what it leaves.
     fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &Choice) {
         let media = choice::apply(choice, &cut.undecided, &cut.media);
-        let mut disks = Disks::new(media, self.case.absent.clone());
+        let mut disks = self
+            .before
+            .put_back(self.case.lives, media, &self.case.absent);
         let before = disks.images.clone();
         self.tally.points += 1;
         self.tally.torn += u64::from(choice.torn.is_some());
@@ -307,6 +341,10 @@ impl<'a> Search<'a> {
             false => Vec::new(),
         };
         let tiers = match self.world.recover(disks) {
+            Ok(_) if matches!(self.case.lives, Lives::Split(..)) => {
+                self.tally.silent += 1;
+                return Err(Fail::Accepted);
+            }
             Ok(tiers) => tiers,
             Err((tier, damage)) => {
                 self.tally.lost += 1;

@@ -1,6 +1,6 @@
 //! A shorter program that goes wrong in the same way: steps are left out, many at first, as long as something is wrong.
 
-use super::fault::Fault;
+use super::fault::{Covered, Fault};
 use super::search::{Case, Fail, Search};
 use super::world::World;
 
@@ -13,6 +13,7 @@ pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> 
     let fails = |case: &Case| {
         let mut search = Search::new(world, case.clone(), again);
         (search.to_the_first, search.most, search.share) = (true, POINTS, 64);
+        search.told_is_right = fault.covered(&world.config) == Covered::MustBeTold;
         // Silence about a loss stays what it is: without it the loss alone may be as promised.
         let silent = |fail: &Fail| matches!(fail, Fail::Untold(_));
         let first = search.run().first;

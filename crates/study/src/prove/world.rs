@@ -7,12 +7,15 @@
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Damage, Images, Recovered};
+use model::tier::openings;
 use model::tier::{IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig};
 
 /// Bytes of each slice.
 const SLICE: u64 = (1 << 20) + (64 << 10);
 /// Bytes of a mirror's region.
 const REGION: u64 = 16 << 10;
+/// Bytes that a mirror copies at a time: less than a region, so that a region takes several.
+const COPIED: u32 = 8 << 10;
 /// Bytes of a stripe's chunk, at most.
 const CHUNK: u32 = 16 << 10;
 /// Bytes of a write-back cache's segment, of its ring, and of a record, at most.
@@ -137,13 +140,14 @@ fn slice_of_log(child: usize) -> u64 {
 
 fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
     let mut small = config.clone();
-    small.label_bytes = 0;
+    // Just enough for the labels by which an old copy of a member is known.
+    small.label_bytes = openings::LEAST;
     let mut ends = vec![0; small.members.len()];
     let slices = slices(&small.tiers);
     for (tier, slice) in small.tiers.iter_mut().zip(slices) {
         let is_log = matches!(tier.kind, Kind::IntentLog(_));
         match &mut tier.kind {
-            Kind::Mirror(mirror) => mirror.region = REGION,
+            Kind::Mirror(mirror) => (mirror.region, mirror.copied) = (REGION, COPIED),
             Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
             Kind::WriteBack(cache) => shrink_ring(cache),
             Kind::IntentLog(log) => shrink_log(log),
@@ -151,6 +155,7 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
         }
         for (child, target) in tier.children.iter_mut().enumerate() {
             let slice = if is_log { slice_of_log(child) } else { slice };
+            let slice = slice + small.label_bytes;
             if let Target::Slice {
                 member,
                 base,

@@ -200,6 +200,7 @@ fn two_nodes_with_a_free_network_and_free_cores_are_a_mirror() {
         let mirror = Kind::Mirror(MirrorConfig {
             reads,
             region: 1 << 40,
+            ..Default::default()
         });
         // All of it in one component, so that the replicas are numbered as the legs are.
         let free = ClusterConfig {

@@ -18,6 +18,8 @@ pub struct MirrorConfig {
     /// Bytes that are marked together while they are written, a power of two from 4096 on; more where the mirror is so
     /// large that a label would not hold the marks.
     pub region: u64,
+    /// Bytes that are copied at a time to a leg that has returned: a multiple of 4096, not zero.
+    pub copied: u32,
 }
 
 impl Default for MirrorConfig {
@@ -25,6 +27,7 @@ impl Default for MirrorConfig {
         MirrorConfig {
             reads: Reads::default(),
             region: 64 << 20,
+            copied: 256 << 10,
         }
     }
 }
@@ -76,6 +79,11 @@ impl TierSettings for MirrorConfig {
         }
         if children.iter().any(|&bytes| bytes < label::AREA + 4096) {
             problems.push(String::from("a leg has no room for a label and a block"));
+        }
+        if self.copied == 0 || !self.copied.is_multiple_of(4096) {
+            problems.push(String::from(
+                "what it copies at a time is not of whole 4 KiB",
+            ));
         }
         if !self.region.is_power_of_two() || self.region < 4096 {
             problems.push(String::from(

@@ -11,9 +11,6 @@ use crate::tier::Way;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
-/// Bytes that are copied at a time.
-const CHUNK: u64 = 256 << 10;
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// Looking for the next chunk.
@@ -104,14 +101,20 @@ impl Mirror {
 
     /// The next chunk of what is marked, which is taken so that no write goes there; or the end.
     fn seek<W: Way>(&mut self, copying: &mut Copying, way: &mut W) {
-        let from = copying.at + u64::from(copying.bytes);
+        let mut from = copying.at + u64::from(copying.bytes);
+        if planted::has(Bug::CopiesFirstChunks) {
+            from = from.next_multiple_of(self.labels.region);
+        }
+        if from > 0 && planted::has(Bug::CopiesOneRegion) {
+            from = self.bytes;
+        }
         let next = match self.whole & (1 << copying.leg) {
             0 => self.next_marked(from),
             _ => self.next_used(from),
         };
         match next.filter(|&(at, _)| at < self.bytes) {
             Some((at, border)) => {
-                let end = (at + CHUNK).min(border).min(self.bytes);
+                let end = (at + self.copied).min(border).min(self.bytes);
                 (copying.at, copying.bytes) = (at, (end - at) as u32);
                 copying.step = Step::Drain;
                 if !planted::has(Bug::CopiesOverWrites) {

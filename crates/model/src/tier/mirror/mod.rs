@@ -111,6 +111,8 @@ pub struct Mirror {
     /// Writes and flushes that are done, and may not be acknowledged yet.
     unacknowledged: Vec<u32>,
     copying: Option<Copying>,
+    /// Bytes that are copied at a time.
+    copied: u64,
     /// Legs that wait to be copied to, and of these, or the one that is copied to, those that get everything.
     returned: u32,
     whole: u32,
@@ -143,6 +145,7 @@ impl Mirror {
             flushing: Vec::new(),
             unacknowledged: Vec::new(),
             copying: None,
+            copied: config.copied.into(),
             returned: 0,
             whole: 0,
             barred: 0,
@@ -201,7 +204,12 @@ impl Mirror {
         }
         self.extents.push(Extent { at, end, request });
         self.overtake_repairs(at, end);
-        self.send_to(self.writable(), request, For::Client(request), way);
+        let mut legs = self.writable();
+        if command.op == Op::Deallocate && planted::has(Bug::TrimsOneLeg) {
+            legs &= legs.wrapping_neg();
+            self.requests[request].done = self.writable() & !legs;
+        }
+        self.send_to(legs, request, For::Client(request), way);
         true
     }
 
@@ -310,7 +318,11 @@ impl Mirror {
             asked.failed |= 1 << leg;
             asked.done &= !(1 << leg);
             asked.status = done.status;
-            self.leave(leg);
+            if planted::has(Bug::KeepsFailedLegs) {
+                asked.failed = 0;
+            } else {
+                self.leave(leg);
+            }
         }
         if planted::has(Bug::AcknowledgesEarly) && !last && done.status == Status::Success {
             self.finish_early(now, request, way);
@@ -388,6 +400,8 @@ impl Tier for Mirror {
                 let mut readable = self.labels.readable();
                 if planted::has(Bug::ReadsStaleLegs) {
                     readable = labels::all(self.copies.places());
+                } else if planted::has(Bug::ReadsWhileCopying) {
+                    readable = self.writable();
                 }
                 // There is always a leg that counts as in sync, dead or alive.
                 if let Some(leg) = self.leg_to_read(command, readable) {

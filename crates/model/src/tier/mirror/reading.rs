@@ -42,7 +42,10 @@ impl Mirror {
             if done.status == Status::Gone && self.leave(leg) {
                 self.pump(way);
             }
-            let legs = self.labels.readable() & !tried;
+            let mut legs = self.labels.readable() & !tried;
+            if planted::has(Bug::ReadsOneLegOnly) {
+                legs = 0;
+            }
             match self.leg_to_read(&command, legs) {
                 Some(leg) => self.send_to(1 << leg, request, For::Client(request), way),
                 None => {

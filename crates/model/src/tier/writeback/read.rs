@@ -4,6 +4,7 @@ use super::ring::UNIT;
 use super::{CACHE, For, WriteBack};
 use crate::command::{Command, Completion, Payload};
 use crate::tier::Way;
+use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 /// A part of a read while it is with a child.
@@ -65,7 +66,10 @@ impl WriteBack {
     /// The first of them, and where it ends.
     #[inline]
     fn piece(&self, at: u64, end: u64) -> (Option<u32>, u64) {
-        let slot = self.map.get(at / u64::from(UNIT));
+        let mut slot = self.map.get(at / u64::from(UNIT));
+        if planted::has(Bug::ReadsPastTheBuffer) {
+            slot = None;
+        }
         (slot, self.reaches(at, end, slot))
     }
 
@@ -127,7 +131,10 @@ impl WriteBack {
         into: Payload,
         way: &mut W,
     ) {
-        let slot = self.map.get(unit);
+        let mut slot = self.map.get(unit);
+        if planted::has(Bug::MergesPastTheBuffer) {
+            slot = None;
+        }
         let command = Command {
             payload: into,
             ..Command::read(0, unit * u64::from(UNIT), UNIT)

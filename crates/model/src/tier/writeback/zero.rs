@@ -9,6 +9,7 @@ use super::{For, WriteBack};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Status};
 use crate::tier::Way;
+use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 impl WriteBack {
@@ -68,7 +69,7 @@ impl WriteBack {
         let busy = drives.clone().any(|index| {
             run(index).is_some_and(|run| self.destaging.writes(index, run.offset, run.bytes))
         });
-        if busy {
+        if busy && !planted::has(Bug::TrimsWhileDestaging) {
             return;
         }
         let own = &mut self.requests[request];
@@ -139,6 +140,7 @@ impl WriteBack {
         let segment = self.segment_of(request);
         self.zeroing.retain(|&it| it != request);
         match status {
+            Status::Success if planted::has(Bug::RemembersTrimmed) => {}
             Status::Success => self.forget_zeroed(request),
             _ => self.give_up(now, status, way),
         }

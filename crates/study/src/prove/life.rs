@@ -1,0 +1,168 @@
+//! Lives before the one that is tried: a program that ends in order or by a power cut, a recovery, and members that are away
+//! or of another time.
+
+use model::Stream;
+use model::data::Image;
+use model::tier::offline::Recovered;
+
+use super::choice::{Choice, apply};
+use super::fault::Lives;
+use super::oracle::{Oracle, SECTOR};
+use super::program::{Do, Program, Step};
+use super::run::{Cut, Past, run};
+use super::search::Fail;
+use super::world::{Disks, World};
+
+/// Versions that a life may use.
+const VERSIONS: u32 = 80;
+
+/// What is left of the lives before, to be put back at each point.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Before {
+    images: Vec<Image>,
+}
+
+impl Before {
+    /// The media after a power cut, and who is not there.
+    pub(super) fn put_back(&self, lives: Lives, mut media: Vec<Image>, absent: &[u16]) -> Disks {
+        let mut absent = absent.to_vec();
+        match lives {
+            Lives::One | Lives::Two => {}
+            Lives::OldCopy(member) => {
+                let member = usize::from(member);
+                media[member] = self.images[member].clone();
+            }
+            Lives::Alternate(_, two) => absent.push(two),
+            Lives::Split(one, _) => {
+                let of_this = media[usize::from(one)].clone();
+                media = self.images.clone();
+                media[usize::from(one)] = of_this;
+            }
+        }
+        Disks::new(media, absent)
+    }
+}
+
+/// How a life ended.
+struct End {
+    media: Vec<Image>,
+    oracle: Oracle,
+}
+
+/// Runs a program to its end or to a moment at which power goes, by its seed.
+fn live(
+    world: &World,
+    disks: &Disks,
+    tiers: Recovered,
+    past: Past,
+    seed: u64,
+) -> Result<End, Fail> {
+    let mut stream = Stream::new(seed, "the end of a life");
+    let mut program = Program::new(seed, world.bytes());
+    // Every other life ends in order.
+    let orderly = stream.below(2) == 0;
+    let until = if orderly { u64::MAX } else { stream.below(100) };
+    for what in [Do::Drain, Do::Flush, Do::Drain] {
+        let (at, sectors) = (0, 8);
+        program.steps.push(Step { what, at, sectors });
+    }
+    let mut end = None;
+    let mut look = |cut: &Cut<'_>| {
+        let done = cut
+            .undecided
+            .iter()
+            .map(|_| orderly || stream.below(2) == 0);
+        let choice = Choice {
+            done: done.collect(),
+            torn: None,
+        };
+        let over = u64::from(cut.index) >= until;
+        // The last one stays.
+        end = Some(End {
+            media: apply(&choice, &cut.undecided, &cut.media),
+            oracle: cut.oracle.clone(),
+        });
+        over
+    };
+    let (misdeed, _) = run(world, (disks, tiers), past, seed, &program, &[], &mut look);
+    match (misdeed, end) {
+        (Some(misdeed), _) => Err(Fail::Up(misdeed)),
+        (None, Some(end)) => Ok(end),
+        (None, None) => Err(Fail::Down("the life before".into())),
+    }
+}
+
+/// Finds the pool again, and looks at what there is: it stays so.
+fn settle(world: &World, disks: &mut Disks, oracle: &mut Oracle) -> Result<Recovered, Fail> {
+    let found = world.recover(disks);
+    let found = found
+        .map_err(|(tier, damage)| Fail::Down(format!("after the life before: {tier}: {damage}")))?;
+    let mut data = [0; SECTOR];
+    for sector in oracle.sectors().collect::<Vec<_>>() {
+        let at = sector * SECTOR as u64;
+        let read = world.read(&found, disks, at, &mut data);
+        read.map_err(|_| Fail::Unreadable(sector))?;
+        let judged = oracle.judge(sector, &data);
+        judged.map_err(|wrong| Fail::Sector(sector, wrong))?;
+        oracle.settle(sector, &data);
+    }
+    Ok(found)
+}
+
+type Begun = (Disks, Recovered, Past, Before);
+
+/// All that comes before the life that is tried: its media, its tiers, and what is put back after it.
+///
+/// # Errors
+/// What went wrong before.
+pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fail> {
+    let mut disks = world.new_disks();
+    let found = |disks: &mut Disks| {
+        let found = world.recover(disks);
+        found.map_err(|(tier, damage)| Fail::Down(format!("a new pool: {tier}: {damage}")))
+    };
+    let tiers = found(&mut disks)?;
+    if lives == Lives::One {
+        return Ok((disks, tiers, Past::default(), Before::default()));
+    }
+    // Another program than the one that is tried.
+    let first = seed ^ 0x5a5a_0000;
+    let end = live(world, &disks, tiers, Past::default(), first)?;
+    let mut before = Before { images: end.media };
+    let absent = match lives {
+        Lives::Alternate(one, _) => vec![one],
+        Lives::Split(_, two) => vec![two],
+        _ => Vec::new(),
+    };
+    if let Lives::Split(one, _) = lives {
+        let mut oracle = end.oracle.clone();
+        let mut disks = Disks::new(before.images.clone(), vec![one]);
+        let tiers = settle(world, &mut disks, &mut oracle)?;
+        let past = Past {
+            oracle,
+            versions: 2 * VERSIONS,
+        };
+        let other = live(world, &disks, tiers, past, seed ^ 0xa5a5_0000)?;
+        disks = Disks::new(before.images, absent);
+        before = Before {
+            images: other.media,
+        };
+        return second(world, disks, end.oracle, before);
+    }
+    let disks = Disks::new(before.images.clone(), absent);
+    second(world, disks, end.oracle, before)
+}
+
+fn second(
+    world: &World,
+    mut disks: Disks,
+    mut oracle: Oracle,
+    before: Before,
+) -> Result<Begun, Fail> {
+    let tiers = settle(world, &mut disks, &mut oracle)?;
+    let past = Past {
+        oracle,
+        versions: VERSIONS,
+    };
+    Ok((disks, tiers, past, before))
+}

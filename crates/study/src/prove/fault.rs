@@ -203,9 +203,10 @@ impl Fault {
                     true => Covered::MustBeTold,
                 };
             }
-            Fault::Alternate(..) | Fault::Split(..) | Fault::ReturnsThenDies(..) => {
-                return Covered::MustBeTold;
-            }
+            Fault::Split(..) => return Covered::MustBeTold,
+            // Both have failed. What was written while the first was away is on the other alone, and where that is gone
+            // nothing on the members says so.
+            Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
             // Blocks may be on no member then.
             Fault::UnreadableAndReturns(..) => return Covered::MustBeTold,
             Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {

@@ -121,8 +121,6 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
         let found = world.recover(disks);
         found.map_err(|(tier, damage)| Fail::Down(format!("a new pool: {tier}: {damage}")))
     };
-    // Opened twice, so that labels go to the same of two places as those of a pool that was never opened.
-    found(&mut disks)?;
     let tiers = found(&mut disks)?;
     if lives == Lives::One {
         return Ok((disks, tiers, Past::default(), Before::default()));

@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
             }
         };
         let mut look = |cut: &Cut<'_>| self.cut(cut);
-        let of = (&disks, tiers);
+        let (as_found, of) = (tiers.clone(), (&disks, tiers));
         let (misdeed, trace) = run(
             world,
             of,
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
             self.tally.service += 1;
             self.failed(Fail::Up(misdeed), None, None);
         } else if case.blows.is_empty() && case.lives == Lives::One && !trace.is_empty() {
-            let without = super::trace::without_data(world, case.seed, &case.program);
+            let without = super::trace::without_data(world, as_found, case.seed, &case.program);
             if !super::trace::alike(&trace, &without) {
                 self.tally.service += 1;
                 self.failed(Fail::Traces, None, None);

@@ -10,8 +10,13 @@ use super::run::Misdeed;
 use super::world::{Disks, World};
 
 /// What members are asked when the program runs in virtual time.
-pub(super) fn without_data(world: &World, seed: u64, program: &Program) -> Vec<ChildCommand> {
-    let mut pool = world.start_without_data(seed);
+pub(super) fn without_data(
+    world: &World,
+    tiers: Recovered,
+    seed: u64,
+    program: &Program,
+) -> Vec<ChildCommand> {
+    let mut pool = world.start_without_data(tiers, seed);
     pool.record();
     let (mut now, mut busy) = (Time::ZERO, vec![false; 256]);
     let mut done = Vec::new();

@@ -263,9 +263,11 @@ impl World {
         (pool, bytes)
     }
 
-    /// The same without data.
-    pub(super) fn start_without_data(&self, seed: u64) -> Pool<Drive> {
-        Pool::new(&self.config, self.drives(seed).collect())
+    /// The same without data. The tiers are as they were found, because what they write next depends on how often the pool
+    /// was opened.
+    pub(super) fn start_without_data(&self, tiers: Recovered, seed: u64) -> Pool<Drive> {
+        let tiers = tiers.tiers(&self.config);
+        Pool::resume(&self.config, self.drives(seed).collect(), tiers, ())
     }
 
     /// The parts of a range of the pool's addresses in its volumes: which, where in it, where in the range, bytes.

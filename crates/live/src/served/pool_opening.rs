@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use model::data::{Unreadable, Unwritable};
 use model::management::{Lifetime, ManagedDrive};
 use model::media::{DriveConfig, Medium, Seeds};
+use model::tier::below::Opening;
 use model::tier::offline::{self, Damage, Images, Recovered, Start};
-use model::tier::openings::Opening;
 use model::tier::{Kind, PoolConfig, Target};
 use text::problem::{Place, Problem, Problems};
 

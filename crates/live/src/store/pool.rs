@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::tier::openings::Opening;
+use model::tier::below::Opening;
 
 /// First line. The number changes when an older program could misread what follows.
 const HEAD: &str = "drivelab-pool 2";

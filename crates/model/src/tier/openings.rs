@@ -15,8 +15,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::below::{Damage, Found, Images, Opening, Standing};
 use super::config::{PoolConfig, Target};
-use super::offline::{Damage, Found, Images};
 use super::planted::{self, Bug};
 use super::record::{BLOCK, Cursor, Pen, seal, sealed};
 use crate::media::medium::Medium;
@@ -29,28 +29,6 @@ pub const MARKS: usize = 128;
 
 const MAGIC: [u8; 8] = *b"DL-SLICE";
 const VERSION: u32 = 1;
-
-/// An opening of a pool.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Opening {
-    /// One more than that of the opening before. 0: the pool was made, and has not been opened.
-    pub number: u64,
-    /// No other opening has it.
-    pub mark: u64,
-}
-
-/// What a slice's label says of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// It took part in the last opening, or nothing says that it did not.
-    Current,
-    /// It took part in the last opening, and this is a copy from before: from so many openings ago.
-    Old(u64),
-    /// It was away in the last opening, and in the ones before, so many.
-    Away(u64),
-    /// It has no label, and should have one.
-    Bare,
-}
 
 /// A label.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -16,8 +16,8 @@ use super::tables::kept;
 use super::{IntentLog, MAIN};
 use crate::data;
 use crate::tier::Child;
+use crate::tier::below::Standing;
 use crate::tier::offline::Below;
-use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 
 /// Bytes of a log beyond a gap in which a block may begin: more than drives have in volatile buffers.

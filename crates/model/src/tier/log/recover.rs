@@ -21,8 +21,8 @@ use super::tables::{LEVEL, LEVELS};
 use super::{IntentLog, Life, MAIN};
 use crate::data::{self, Unreadable, Unwritable};
 use crate::tier::Child;
+use crate::tier::below::Standing;
 use crate::tier::offline::{Below, Damage, Found};
-use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 use crate::tier::record::BLOCK;
 

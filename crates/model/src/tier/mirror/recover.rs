@@ -16,8 +16,8 @@ use super::label::{self, Label, State};
 use super::labels::all;
 use super::{Child, Mirror};
 use crate::data::{Unreadable, Unwritable};
+use crate::tier::below::Standing;
 use crate::tier::offline::{Below, Damage, Found};
-use crate::tier::openings::Standing;
 use crate::tier::planted::{self, Bug};
 
 /// What is compared and copied at a time: a read error costs no more than this.

@@ -27,6 +27,14 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     if !record.is_power_of_two() {
         keys.problem("record", "a record is a power of two", "such as `128 KiB`");
     }
+    let block = keys.bytes("zil_maxblocksize", 8 * KIB..=128 * KIB, 128 * KIB);
+    if !block.is_multiple_of(4 * KIB) {
+        keys.problem(
+            "zil_maxblocksize",
+            "a log block is a multiple of 4 KiB",
+            "such as `128 KiB`",
+        );
+    }
     let mut config = IntentLogConfig {
         size: 0,
         ram: keys.bytes("ram", 10 << 20..=16 * TIB, 64 * GIB),
@@ -37,6 +45,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
         sync: keys.choice("sync", &SyncPolicy::ALL, SyncPolicy::Standard),
         logbias: keys.choice("logbias", &Logbias::ALL, Logbias::Latency),
         slog_bulk: keys.bytes("zil_slog_bulk", 0..=TIB, 64 << 20),
+        block: block as u32,
         txg: keys.span(
             "txg",
             Span::from_ms(1)..=Span::from_ms(600_000),

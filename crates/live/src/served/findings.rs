@@ -32,17 +32,20 @@ fn old(missed: u64) -> String {
     format!("an old copy: the pool was opened {} since", times(missed))
 }
 
-fn behind_gap(dropped: u64) -> String {
-    match dropped {
-        0 => String::new(),
-        _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
+/// What became of records behind a gap. None of them was acknowledged, unless durable ones are missing.
+fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
+    let is_lost = |it: &(u16, Found)| it.0 == tier && matches!(it.1, Found::Lost(_));
+    match (dropped, found.found.iter().any(is_lost)) {
+        (0, _) => String::new(),
+        (_, false) => format!(", {dropped} after a gap, none of them acknowledged, are dropped"),
+        (_, true) => format!(", {dropped} after a gap cannot be used"),
     }
 }
 
 /// What was put right, a line each; none where all was in order.
 pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
-    let line = |&(tier, what): &(u16, Found)| {
-        let tier = usize::from(tier);
+    let line = |&(number, what): &(u16, Found)| {
+        let tier = usize::from(number);
         let name = &config.tiers[tier].name;
         match what {
             Found::Absent(log) if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) => {
@@ -91,7 +94,7 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             Found::Replayed {
                 records, dropped, ..
             } => {
-                let dropped = behind_gap(dropped);
+                let dropped = behind_gap(found, number, dropped);
                 format!("{name}: {records} records of its ring are found again{dropped}")
             }
             Found::Logged {
@@ -100,13 +103,13 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 writes,
                 dropped,
             } => {
-                let dropped = behind_gap(dropped);
+                let dropped = behind_gap(found, number, dropped);
                 format!(
                     "{name}: {blocks} blocks of its log are found again behind group {group}, {writes} writes of them are done again{dropped}"
                 )
             }
             Found::Lost(records) => format!(
-                "{name}: at least {records} records are missing that were durable, and what came after them: it is only read"
+                "{name} has lost data: at least {records} records are missing that were acknowledged as durable, and all that was written after the first of them; it is read-only, as it was before that record; bring back undamaged stores of its members, or copy what is left to a new pool"
             ),
         }
     };

@@ -184,7 +184,7 @@ pub enum Found {
         through: u64,
         /// See `through`.
         records: u64,
-        /// Records after the first gap, which nobody relies on: they are dropped.
+        /// Records after the first gap, which are dropped. None of them was acknowledged, unless [`Found::Lost`] is found too.
         dropped: u64,
         /// How often the ring has been written through, whole.
         rounds: u64,
@@ -197,7 +197,7 @@ pub enum Found {
         blocks: u64,
         /// See `blocks`.
         writes: u64,
-        /// Blocks after the first gap, which nobody relies on: they are dropped.
+        /// Blocks after the first gap, which are dropped. None of them was acknowledged, unless [`Found::Lost`] is found too.
         dropped: u64,
     },
     /// So many records at least are missing that were acknowledged as durable. All that came after the first of them is

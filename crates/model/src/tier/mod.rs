@@ -10,6 +10,7 @@
 //! [`raid0`] is older: a RAID-0 inside one drive (the P3608's two controllers), which has members of its own.
 
 pub mod below;
+mod children;
 mod cluster;
 mod concat;
 pub mod config;

@@ -8,10 +8,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 pub use super::below::{Below, Damage, Found, Images, Opening, Standing};
+use super::children::{Children, Tiers};
 use super::openings::{self, Openings};
 use super::planted::{self, Bug};
-use super::{AnyTier, Child, Kind, PoolConfig, Target, Tier, TierConfig, TierSettings};
-use crate::data::{Unreadable, Unwritable};
+use super::{AnyTier, Child, Kind, PoolConfig, Target, Tier, TierSettings};
+use crate::data::Unreadable;
 use crate::device::Range;
 use crate::media::medium::Medium;
 
@@ -88,150 +89,6 @@ impl Recovered {
             found: &mut Vec::new(),
         };
         Some(ask(tier, &mut below))
-    }
-}
-
-/// The tiers below one.
-enum Tiers<'a> {
-    /// Only to be read.
-    Fixed(&'a [Result<AnyTier, Damage>]),
-    /// What is written to them may change them.
-    Open(&'a mut [Result<AnyTier, Damage>]),
-}
-
-impl Tiers<'_> {
-    fn get(&self, tier: u16) -> &Result<AnyTier, Damage> {
-        match self {
-            Tiers::Fixed(tiers) => &tiers[usize::from(tier)],
-            Tiers::Open(tiers) => &tiers[usize::from(tier)],
-        }
-    }
-
-    fn fixed(&self) -> Tiers<'_> {
-        Tiers::Fixed(match self {
-            Tiers::Fixed(tiers) => tiers,
-            Tiers::Open(tiers) => tiers,
-        })
-    }
-}
-
-/// The children of one tier.
-struct Children<'a, I> {
-    config: &'a [TierConfig],
-    tiers: Tiers<'a>,
-    tier: usize,
-    images: &'a mut I,
-    openings: Option<&'a Openings>,
-    /// It is being made anew: what labels say of its slices counts no more.
-    anew: bool,
-    found: &'a mut Vec<(u16, Found)>,
-}
-
-impl<I: Images> Children<'_, I> {
-    /// A tier below, and its own children.
-    fn of<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
-        let below = Children {
-            config: self.config,
-            tiers: self.tiers.fixed(),
-            tier: usize::from(tier),
-            images: &mut *self.images,
-            openings: self.openings,
-            anew: self.anew,
-            found: &mut *self.found,
-        };
-        (self.tiers.get(tier).as_ref().ok(), below)
-    }
-
-    fn target(&self, child: Child) -> Target {
-        self.config[self.tier].children[usize::from(child)]
-    }
-}
-
-impl<I: Images> Below for Children<'_, I> {
-    fn present(&self, child: Child) -> bool {
-        match self.target(child) {
-            Target::Slice { member, .. } => self.images.present(member),
-            Target::Tier(tier) => self.tiers.get(tier).is_ok(),
-        }
-    }
-
-    fn read(&mut self, child: Child, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        match self.target(child) {
-            Target::Slice { member, base, .. } if self.images.present(member) => {
-                self.images.read(member, base + at, into)
-            }
-            Target::Slice { .. } => Err(Unreadable),
-            Target::Tier(tier) => match self.of(tier) {
-                (Some(tier), mut below) => tier.read_offline(at, into, &mut below),
-                (None, _) => Err(Unreadable),
-            },
-        }
-    }
-
-    fn write(&mut self, child: Child, at: u64, data: &[u8]) -> Result<(), Unwritable> {
-        match self.target(child) {
-            Target::Slice { member, base, .. } if self.images.present(member) => {
-                self.images.write(member, base + at, data)
-            }
-            Target::Slice { .. } => Err(Unwritable),
-            Target::Tier(tier) => {
-                let Tiers::Open(tiers) = &mut self.tiers else {
-                    return Err(Unwritable);
-                };
-                // What it stands on comes before it.
-                let (before, rest) = tiers.split_at_mut(usize::from(tier));
-                let Ok(own) = &mut rest[0] else {
-                    return Err(Unwritable);
-                };
-                let mut below = Children {
-                    config: self.config,
-                    tiers: Tiers::Open(before),
-                    tier: usize::from(tier),
-                    images: &mut *self.images,
-                    openings: self.openings,
-                    anew: self.anew,
-                    found: &mut *self.found,
-                };
-                own.write_offline(at, data, &mut below)
-            }
-        }
-    }
-
-    fn is_ambiguous(&mut self, child: Child, at: u64, bytes: u32) -> bool {
-        match self.target(child) {
-            Target::Slice { .. } => false,
-            Target::Tier(tier) => match self.of(tier) {
-                (Some(tier), mut below) => tier.is_ambiguous_offline(at, bytes, &mut below),
-                (None, _) => true,
-            },
-        }
-    }
-
-    fn sync(&mut self, child: Child) -> Result<(), Unwritable> {
-        match self.target(child) {
-            Target::Slice { member, .. } if self.images.present(member) => self.images.sync(member),
-            Target::Slice { .. } => Err(Unwritable),
-            Target::Tier(tier) => match self.of(tier) {
-                (Some(tier), mut below) => tier.sync_offline(&mut below),
-                (None, _) => Err(Unwritable),
-            },
-        }
-    }
-
-    fn is_tier(&self, child: Child) -> bool {
-        matches!(self.target(child), Target::Tier(_))
-    }
-    fn standing(&self, child: Child) -> Standing {
-        match self.openings.filter(|_| !self.anew) {
-            Some(openings) => openings.standing(self.tier as u16, child),
-            None => Standing::Current,
-        }
-    }
-    fn opening(&self) -> Option<u64> {
-        self.openings.and_then(Openings::last)
-    }
-    fn found(&mut self, what: Found) {
-        self.found.push((self.tier as u16, what));
     }
 }
 

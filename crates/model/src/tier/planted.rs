@@ -130,11 +130,13 @@ pub enum Bug {
     RemembersTrimmed,
     /// Write-back cache: recovery begins at the oldest superblock.
     BelievesOldSuperblock,
+    /// Intent log: a write that fills a log block is cut inside a sector, and recovery takes such a block for damaged.
+    LogCutsSectors,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 61] = [
+    pub const ALL: [Bug; 62] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -196,6 +198,7 @@ impl Bug {
         Bug::TrimsWhileDestaging,
         Bug::RemembersTrimmed,
         Bug::BelievesOldSuperblock,
+        Bug::LogCutsSectors,
     ];
 }
 

@@ -6,11 +6,11 @@ use model::data::Image;
 use model::tier::offline::Recovered;
 
 use super::choice::{Choice, apply};
+use super::fail::Fail;
 use super::fault::Lives;
 use super::oracle::{Oracle, SECTOR};
 use super::program::{Do, Program, Step};
 use super::run::{Cut, Past, run};
-use super::search::Fail;
 use super::world::{Disks, World};
 
 /// Versions that a life may use.

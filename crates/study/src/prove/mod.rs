@@ -5,6 +5,7 @@
 //! that keeps less than it promises: where the promise says that data are lost, a loss must be found.
 
 mod choice;
+mod fail;
 mod fault;
 mod life;
 mod oracle;
@@ -23,8 +24,9 @@ use model::media::DriveConfig;
 use model::tier::PoolConfig;
 use rayon::prelude::*;
 
+use self::fail::Fail;
 use self::fault::{Fault, Lives};
-use self::search::{Case, Fail, Search};
+use self::search::{Case, Search};
 use self::world::World;
 
 pub use self::fault::Covered;
@@ -277,33 +279,9 @@ fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Cou
     }
     Counterexample {
         fault,
-        what: words(fail),
+        what: fail.words(),
         program,
         replay: replay::encode(case),
-    }
-}
-
-fn words(fail: &Fail) -> String {
-    match fail {
-        Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
-        Fail::Down(why) => format!("it does not come up again: {why}"),
-        Fail::Sector(sector, oracle::Wrong::Lost) => {
-            format!("sector {sector} is older than what was promised")
-        }
-        Fail::Sector(sector, oracle::Wrong::Others) => format!("sector {sector} is another's"),
-        Fail::Sector(sector, oracle::Wrong::Garbage) => {
-            format!("sector {sector} is nothing that was ever written")
-        }
-        Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),
-        Fail::Ambiguous(sector) => format!("at sector {sector} two reads may differ"),
-        Fail::Told(records) => format!("{records} records are said to be lost"),
-        Fail::Untold(number) => {
-            format!("the ring ends before record {number}, which was durable, and does not say so")
-        }
-        Fail::Unstable => "a second recovery comes to something else".into(),
-        Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
-        Fail::Accepted => "members that went on without each other are served together".into(),
-        Fail::Traces => "with data its members are asked other things than without".into(),
     }
 }
 

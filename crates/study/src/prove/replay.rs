@@ -4,9 +4,10 @@ use model::data::Trouble;
 use model::{Span, Time};
 
 use super::choice::Choice;
+use super::fail::Fail;
 use super::fault::{Blow, Lives};
 use super::program::Program;
-use super::search::{Case, Fail, Search};
+use super::search::{Case, Search};
 use super::world::World;
 
 /// Numbers of troubles, with the two numbers that some of them have.

@@ -5,6 +5,7 @@ use model::Stream;
 use model::tier::offline::{Found, Recovered};
 
 use super::choice::{self, Choice};
+use super::fail::Fail;
 use super::fault::{Blow, Covered, Fault, Lives};
 use super::life::Before;
 use super::oracle::{Oracle, SECTOR, Wrong};
@@ -26,33 +27,6 @@ pub(super) struct Case {
     pub(super) cut: Option<(u32, Choice)>,
     /// After how many steps of the recovery it goes again.
     pub(super) again: Option<u16>,
-}
-
-/// What is wrong at a point.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Fail {
-    /// While the pool was up.
-    Up(Misdeed),
-    /// The pool does not come up again.
-    Down(String),
-    /// A sector is wrong.
-    Sector(u64, Wrong),
-    /// A sector cannot be read.
-    Unreadable(u64),
-    /// Two reads of a sector may differ.
-    Ambiguous(u64),
-    /// So many records are said to be lost.
-    Told(u64),
-    /// Records up to this number were durable, and the ring ends before it without a word.
-    Untold(u64),
-    /// A second recovery comes to something else.
-    Unstable,
-    /// The pool that is up again does not serve.
-    Service(Misdeed),
-    /// Members that went on without each other were taken together.
-    Accepted,
-    /// Without data the members are asked other things than with data.
-    Traces,
 }
 
 /// What was tried, and what came of it.

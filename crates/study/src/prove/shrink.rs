@@ -1,7 +1,8 @@
 //! A shorter program that goes wrong in the same way: steps are left out, many at first, as long as something is wrong.
 
+use super::fail::Fail;
 use super::fault::{Covered, Fault};
-use super::search::{Case, Fail, Search};
+use super::search::{Case, Search};
 use super::world::World;
 
 /// Points that a shorter program gets to go wrong.

@@ -24,6 +24,8 @@ const SEGMENT: u32 = 32 << 10;
 const RING: u64 = 4 * SEGMENT as u64;
 /// See [`SEGMENT`].
 const RECORD: u32 = 16 << 10;
+/// Largest log block in bytes: so small that one flush fills several.
+const BLOCK: u32 = 12 << 10;
 /// Bytes of an intent log's volume, of what may be dirty in it, and of slices below it: of main and of logs, which are
 /// written round in a long program.
 const VOLUME: u64 = 512 << 10;
@@ -113,6 +115,7 @@ fn shrink_log(log: &mut IntentLogConfig) {
     log.record = (log.record).min(DIRTY as u32 / 10);
     log.run = 4 * log.record;
     log.ram = 10 * DIRTY;
+    log.block = BLOCK;
     log.size = VOLUME;
 }
 

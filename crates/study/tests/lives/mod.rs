@@ -58,6 +58,7 @@ fn volume() -> PoolConfig<DriveConfig> {
         sync: SyncPolicy::Standard,
         logbias: Logbias::Latency,
         slog_bulk: 64 << 20,
+        block: 128 << 10,
         txg: Span::from_ms(5000),
         cpu: LogCpu::default(),
     };

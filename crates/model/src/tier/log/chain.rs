@@ -11,7 +11,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::layout::{self, Content, Entry, HEADER, Header, LARGEST_BLOCK, Onward, Root, UNIT};
+use super::layout::{
+    self, Content, Entry, HEADER, Header, LARGEST_BLOCK, Onward, Root, SECTOR, UNIT,
+};
 use super::tables::kept;
 use super::{IntentLog, MAIN};
 use crate::data;
@@ -25,9 +27,6 @@ const SEARCHED: u64 = 64 << 20;
 
 /// Bytes of blocks that are kept in memory until they are done again; more are read again.
 const MOST_KEPT: u32 = 16 << 20;
-
-/// What a header is read in.
-const SECTOR: usize = 512;
 
 /// Where a block is.
 #[derive(Clone, Debug)]
@@ -141,7 +140,7 @@ impl Chain<'_> {
         if at > self.bytes[usize::from(child)].saturating_sub(UNIT) {
             return None;
         }
-        let mut block = [0; SECTOR];
+        let mut block = [0; SECTOR as usize];
         self.below.read(child, at, &mut block).ok()?;
         let (header, sum) = Header::decode(&block)?;
         let own = header.pool == layout::folded(self.root.pool)
@@ -206,8 +205,10 @@ impl Chain<'_> {
                 _ => 0,
             };
             let end = entry.offset.checked_add(entry.bytes.into())?;
-            let whole = entry.offset % 512 == 0 && end % 512 == 0;
-            if end > self.root.size || !whole || rest.len() < bytes {
+            // Program versions before December 2026 cut long writes anywhere.
+            let is_cut = !entry.offset.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
+            let refused = is_cut && planted::has(Bug::LogCutsSectors);
+            if end > self.root.size || refused || rest.len() < bytes {
                 return None;
             }
             let (own, others) = rest.split_at(bytes);

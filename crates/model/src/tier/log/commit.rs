@@ -12,9 +12,11 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layout::{Content, HEADER, LARGEST_BLOCK, UNIT};
+use super::layout::{Content, HEADER, SECTOR, UNIT};
 use super::queue::Urgency;
-use super::{Due, IntentLog, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within};
+use super::{
+    Due, IntentLog, IntentLogConfig, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within,
+};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Payload, Status};
 use crate::data::Buffers;
@@ -175,12 +177,14 @@ impl Issuer {
         self.closed.push_back(block);
     }
 
-    /// Puts a write into blocks, a piece in each if it must be. Of what is named each record is a piece.
-    fn put(&mut self, write: Unlogged, record: u64, slog_bulk: u64) {
+    /// Puts a write into blocks, a piece in each if it must be. Of what is named each record is a piece. Data are cut
+    /// between sectors: a block that is missing after a crash must not leave a part of one.
+    fn put(&mut self, write: Unlogged, config: &IntentLogConfig) {
+        let record = u64::from(config.record);
         let (mut at, mut left) = (write.offset, write.bytes);
         loop {
             let block = self.fill();
-            let free = LARGEST_BLOCK - self.blocks[block].used;
+            let free = u64::from(config.block) - self.blocks[block].used;
             let data = match write.content {
                 Content::Data => u64::from(left),
                 _ => 0,
@@ -189,9 +193,12 @@ impl Issuer {
                 self.close(block);
                 continue;
             }
-            let piece = data.min(free - HEADER);
+            let mut piece = data.min((free - HEADER) / SECTOR * SECTOR);
+            if planted::has(Bug::LogCutsSectors) {
+                piece = data.min(free - HEADER);
+            }
             self.burst += HEADER + piece;
-            let bulk = self.burst > slog_bulk;
+            let bulk = self.burst > config.slog_bulk;
             let block = &mut self.blocks[block];
             block.used += HEADER + piece;
             block.bulk |= bulk;
@@ -238,7 +245,7 @@ impl IntentLog {
         };
         debug_assert!(self.config.sync != SyncPolicy::Disabled);
         while let Some(write) = self.unlogged.pop_front() {
-            issuer.put(write, self.record, self.config.slog_bulk);
+            issuer.put(write, &self.config);
         }
         let mut waiting = core::mem::take(&mut issuer.waiting);
         if let Some(&last) = issuer.chain.back() {

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::layout::{self, LARGEST_BLOCK};
+use super::layout::{self, LARGEST_BLOCK, UNIT};
 use super::{IntentLog, recover};
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Durable, Loss, Promise, TierSettings};
@@ -94,6 +94,8 @@ pub struct IntentLogConfig {
     pub logbias: Logbias,
     /// Bytes of commits taken together, beyond which their blocks wait with what is not urgent.
     pub slog_bulk: u64,
+    /// Largest log block in bytes: a multiple of 4 KiB, 8 KiB to 128 KiB.
+    pub block: u32,
     /// Longest time that a transaction group takes writes in.
     pub txg: Span,
     /// What the software takes.
@@ -176,6 +178,12 @@ impl TierSettings for IntentLogConfig {
             problems.push(format!(
                 "a tenth of its memory of {} bytes does not hold two records",
                 self.ram
+            ));
+        }
+        let block = u64::from(self.block);
+        if !(2 * UNIT..=LARGEST_BLOCK).contains(&block) || !block.is_multiple_of(UNIT) {
+            problems.push(String::from(
+                "its largest log block must be a multiple of 4 KiB, from 8 KiB to 128 KiB",
             ));
         }
         if self.run == 0 || self.run > 16 << 20 {

@@ -322,6 +322,7 @@ impl IntentLog {
             slots: self.room.slots(),
             filled: self.config.filled,
             onward,
+            labelled: self.labelled.clone(),
             nodes: self.tables.top(),
         }
     }

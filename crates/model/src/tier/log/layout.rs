@@ -20,11 +20,15 @@ pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
 pub(super) const HEADER: u64 = 192;
 /// A log block is written in whole units of this.
 pub(super) const UNIT: u64 = 4096;
+/// No part of a sector is logged without the rest.
+pub(super) const SECTOR: u64 = 512;
 const ROOT: [u8; 8] = *b"DL-GROUP";
 const LABEL: [u8; 8] = *b"DL-ZILOG";
 const LOG_BLOCK: [u8; 4] = *b"DLZB";
-/// The version of all of them that this writes, and the only one that it reads.
+/// The version of labels.
 const VERSION: u32 = 1;
+/// The version of roots that is written; version 1, which has no [`Root::labelled`], is read too.
+const ROOT_VERSION: u32 = 2;
 
 /// Places for roots: at least so many.
 const FEWEST_ROOTS: u64 = 8;
@@ -57,9 +61,9 @@ pub(super) fn ring_bytes(log: u64) -> u64 {
     (log / UNIT * UNIT).saturating_sub(LABELS)
 }
 
-/// Where the label of this epoch is on a log of so many bytes.
-pub(super) fn label_at(log: u64, epoch: u32) -> u64 {
-    ring_bytes(log) + u64::from(epoch % 2) * UNIT
+/// Where a copy of the label, 0 or 1, is on a log of so many bytes.
+pub(super) fn label_at(log: u64, copy: u64) -> u64 {
+    ring_bytes(log) + copy * UNIT
 }
 
 /// A pool's number, as far as a log block has room for it.
@@ -94,6 +98,8 @@ pub(super) struct Root {
     pub(super) slots: u32,
     pub(super) filled: bool,
     pub(super) onward: Onward,
+    /// By log: the epoch that its label has at least. A log with an older one is an old copy.
+    pub(super) labelled: Vec<u32>,
     /// Where the uppermost nodes are, in units of 4 KiB, with their sums; 0 is none.
     pub(super) nodes: Vec<(u64, u32)>,
 }
@@ -107,7 +113,7 @@ impl Root {
             at: 0,
         };
         pen.put(&ROOT);
-        pen.put(&VERSION.to_le_bytes());
+        pen.put(&ROOT_VERSION.to_le_bytes());
         pen.put(&self.epoch.to_le_bytes());
         pen.put(&self.pool.to_le_bytes());
         pen.put(&self.number.to_le_bytes());
@@ -123,6 +129,9 @@ impl Root {
         for head in &self.onward.heads {
             pen.put(&head.to_le_bytes());
         }
+        for epoch in &self.labelled {
+            pen.put(&epoch.to_le_bytes());
+        }
         for (place, sum) in &self.nodes {
             pen.put(&place.to_le_bytes());
             pen.put(&sum.to_le_bytes());
@@ -134,7 +143,9 @@ impl Root {
     /// The root that these bytes are; nothing if they are none.
     pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Root> {
         let mut cursor = Cursor { bytes: block };
-        if cursor.take() != ROOT || cursor.word() != VERSION {
+        let is_root = cursor.take() == ROOT;
+        let version = cursor.word();
+        if !is_root || !(1..=ROOT_VERSION).contains(&version) {
             return None;
         }
         sealed(block, BLOCK - 4)?;
@@ -157,6 +168,11 @@ impl Root {
             return None;
         }
         onward.heads = (0..heads).map(|_| cursor.word()).collect();
+        root.labelled = match version {
+            // One start may have been cut before it wrote the labels.
+            1 => alloc::vec![root.epoch.saturating_sub(1); heads],
+            _ => (0..heads).map(|_| cursor.word()).collect(),
+        };
         root.nodes = (0..nodes).map(|_| (cursor.long(), cursor.word())).collect();
         Some(root)
     }
@@ -367,10 +383,11 @@ mod tests {
             nodes in prop::collection::vec(any::<(u64, u32)>(), 0..=ENTRIES),
             bit in 0usize..BLOCK * 8,
         ) {
+            let labelled = heads.iter().map(|it| it ^ epoch).collect();
             let mut onward = Onward { number, previous, heads, main: 0, cursor };
             let root = Root {
                 pool, epoch, number, size, record: sum, slots: cursor, filled: epoch % 2 == 0,
-                onward: onward.clone(), nodes,
+                onward: onward.clone(), labelled, nodes,
             };
             let mut block = root.encode();
             prop_assert_eq!(Root::decode(&block), Some(root));

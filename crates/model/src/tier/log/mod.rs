@@ -191,6 +191,8 @@ pub struct IntentLog {
     groups: Groups,
     tables: Tables,
     life: Life,
+    /// By log: the epoch of its label.
+    labelled: Vec<u32>,
     /// Main did not take a write of a group, or something durable is missing: nothing is acknowledged any more.
     suspended: bool,
     log_bytes: u64,
@@ -233,6 +235,7 @@ impl IntentLog {
                 .collect(),
             tables: Tables::new(count, record, slots),
             life: Life::default(),
+            labelled: alloc::vec![0; children.len() - 1],
             queues: alloc::vec![Queue::default(); children.len()],
             asked: Slab::default(),
             held: VecDeque::new(),
@@ -410,9 +413,11 @@ impl Tier for IntentLog {
     }
 
     /// A log that answers again is used again: what it holds from before is not needed, as main has it or will have it.
+    /// One that was absent at the start has no label of this life and stays unused until the next.
     fn returned<W: Way>(&mut self, _now: Time, child: Child, _way: &mut W) {
         if child != MAIN {
-            self.rings[usize::from(child) - 1].broken = false;
+            let log = usize::from(child) - 1;
+            self.rings[log].broken = self.labelled[log] != self.life.epoch;
         }
     }
 

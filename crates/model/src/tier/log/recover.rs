@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use super::chain::{Beyond, Chain, Place};
 use super::commit::Issuer;
 use super::group::Groups;
-use super::layout::{self, Content, Entry, HEADER, Label, Onward, Root, UNIT};
+use super::layout::{self, Content, Entry, HEADER, Label, Onward, Root, SECTOR, UNIT};
 use super::room::Room;
 use super::tables::{LEVEL, LEVELS};
 use super::{IntentLog, Life, MAIN};
@@ -43,7 +43,9 @@ fn roots(record: u64, below: &mut dyn Below) -> Vec<Root> {
 }
 
 fn newest(roots: Vec<Root>) -> Option<Root> {
-    roots.into_iter().max_by_key(|it| (it.epoch, it.number))
+    // Of one start, that which knows of the labels.
+    let age = |it: &Root| (it.epoch, it.number, it.labelled.clone());
+    roots.into_iter().max_by_key(age)
 }
 
 /// The logs that are there, and their bytes.
@@ -68,31 +70,38 @@ fn label(tier: &IntentLog, child: Child) -> Label {
 }
 
 /// Writes a root, and what says of the logs that they belong to it.
+///
+/// The root comes first, in one place, so that the other places have the life before until the labels are written. Then all
+/// places get the root that says so: from then on a log with an older label is refused. `labels`: by log, its newest label.
 fn begin_life(
-    tier: &IntentLog,
+    tier: &mut IntentLog,
     onward: Onward,
-    children: &[u64],
+    (children, labels): (&[u64], &[Newest]),
     below: &mut dyn Below,
 ) -> Result<(), Damage> {
-    let root = tier.root(onward);
+    let before = labels.iter().map(|it| it.epoch);
+    tier.labelled = before.collect();
+    let root = tier.root(onward.clone());
     let at = layout::root_at(root.number, tier.record);
     let written = below.write(MAIN, at, &root.encode());
     written.map_err(unwritable(MAIN))?;
     below.sync(MAIN).map_err(unwritable(MAIN))?;
-    // Then in all places: if one is spoilt later this life is not taken for one that has not begun.
-    let places = (0..layout::root_places(tier.record)).map(|place| place * UNIT);
-    for other in places.filter(|it| *it != at) {
-        let written = below.write(MAIN, other, &root.encode());
-        written.map_err(unwritable(MAIN))?;
-    }
-    below.sync(MAIN).map_err(unwritable(MAIN))?;
     for (child, bytes) in logs(children, below) {
-        let at = layout::label_at(bytes, tier.life.epoch);
+        let log = usize::from(child) - 1;
+        let at = layout::label_at(bytes, 1 - labels[log].copy);
         let written = below.write(child, at, &label(tier, child).encode());
         written.map_err(unwritable(child))?;
         below.sync(child).map_err(unwritable(child))?;
+        tier.labelled[log] = tier.life.epoch;
     }
-    Ok(())
+    let root = tier.root(onward).encode();
+    let places = (0..layout::root_places(tier.record)).map(|place| place * UNIT);
+    for other in places.filter(|it| *it != at) {
+        below.write(MAIN, other, &root).map_err(unwritable(MAIN))?;
+    }
+    below.sync(MAIN).map_err(unwritable(MAIN))?;
+    below.write(MAIN, at, &root).map_err(unwritable(MAIN))?;
+    below.sync(MAIN).map_err(unwritable(MAIN))
 }
 
 /// A volume without groups. What an earlier one has left on main or a log is of an epoch before this one.
@@ -117,17 +126,26 @@ pub(super) fn format(
     // The first start writes the root that stands before the first group's.
     tier.groups.open = 0;
     let onward = tier.onward();
-    begin_life(&tier, onward, children, below)
+    let labels = vec![Newest::default(); children.len() - 1];
+    begin_life(&mut tier, onward, (children, &labels), below)
 }
 
-/// Whether main and the logs that are there are parts of this volume, and of the same life.
+/// The newest label of a log: its epoch, and which copy of the two it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Newest {
+    epoch: u32,
+    copy: u64,
+}
+
+/// Whether main and the logs that are there are parts of this volume, and of the same life: the labels of the logs. Of one
+/// that is not there main says what its label has.
 fn belong_together(
     tier: &IntentLog,
     root: &Root,
     children: &[u64],
     pool: u128,
     below: &mut dyn Below,
-) -> Result<(), Damage> {
+) -> Result<Vec<Newest>, Damage> {
     if root.pool != pool {
         return Err(Damage::Foreign(MAIN));
     }
@@ -139,33 +157,43 @@ fn belong_together(
     if !same {
         return Err(Damage::Misplaced(MAIN));
     }
-    let logs = logs(children, below);
-    // What is an old copy is known to be one, and goes without.
-    for (child, bytes) in logs
-        .filter(|it| below.standing(it.0) == Standing::Current)
-        .collect::<Vec<_>>()
-    {
-        let copies = [0, 1].map(|epoch| {
-            let at = layout::label_at(bytes, epoch);
-            Label::decode(&block(child, at, below)?)
+    let absent = |&epoch: &u32| Newest { epoch, copy: 0 };
+    let mut labels: Vec<Newest> = root.labelled.iter().map(absent).collect();
+    for (child, bytes) in logs(children, below) {
+        let copies = [0, 1].map(|copy| {
+            let label = Label::decode(&block(child, layout::label_at(bytes, copy), below)?)?;
+            Some((copy, label))
         });
-        let newest = copies.into_iter().flatten().max_by_key(|it| it.epoch);
-        let newest = newest.ok_or(Damage::Bare(child))?;
+        // Another pool's may be older or newer.
+        let age = |it: &(u64, Label)| (it.1.pool == pool, it.1.epoch);
+        let newest = copies.into_iter().flatten().max_by_key(age);
+        let log = usize::from(child) - 1;
+        if below.standing(child) != Standing::Current {
+            // It is known to be an old copy, and goes without. What its label says now counts from here.
+            let own = newest.filter(|it| it.1.pool == pool);
+            labels[log] = own.map_or(Newest::default(), |(copy, label)| Newest {
+                epoch: label.epoch,
+                copy,
+            });
+            continue;
+        }
+        let (copy, newest) = newest.ok_or(Damage::Bare(child))?;
         if newest.pool != pool {
             return Err(Damage::Foreign(child));
         }
         if (newest.log, newest.logs) != (child - 1, tier.rings.len() as u16) {
             return Err(Damage::Misplaced(child));
         }
-        if newest.epoch > root.epoch {
+        let epoch = newest.epoch;
+        if epoch > root.epoch {
             return Err(Damage::Outdated(MAIN));
         }
-        // The root is written before the labels: one start may have been cut in between.
-        if newest.epoch + 1 < root.epoch {
+        if epoch < root.labelled[log] {
             return Err(Damage::Outdated(child));
         }
+        labels[log] = Newest { epoch, copy };
     }
-    Ok(())
+    Ok(labels)
 }
 
 /// The tables of a root, and what of main is in use by them.
@@ -196,7 +224,7 @@ pub(super) fn recover(
         return Err(Damage::Missing(MAIN));
     }
     let root = newest(roots(tier.record, below)).ok_or(Damage::Bare(MAIN))?;
-    belong_together(&tier, &root, children, pool, below)?;
+    let labels = belong_together(&tier, &root, children, pool, below)?;
     load(&mut tier, &root, below)?;
     for (log, ring) in tier.rings.iter_mut().enumerate() {
         let child = log as Child + 1;
@@ -254,7 +282,7 @@ pub(super) fn recover(
         tier.suspended = true;
         return Ok(tier);
     }
-    go_on(tier, &root, next, &changed, children, below)
+    go_on(tier, &root, next, &changed, (children, &labels), below)
 }
 
 /// Writes the tables above what was changed and a root that begins the next life.
@@ -263,7 +291,7 @@ fn go_on(
     root: &Root,
     next: Onward,
     changed: &BTreeMap<u64, Option<u32>>,
-    children: &[u64],
+    logs: (&[u64], &[Newest]),
     below: &mut dyn Below,
 ) -> Result<IntentLog, Damage> {
     tier.life.epoch += 1;
@@ -279,7 +307,7 @@ fn go_on(
         ..next
     };
     below.sync(MAIN).map_err(unwritable(MAIN))?;
-    begin_life(&tier, onward, children, below)?;
+    begin_life(&mut tier, onward, logs, below)?;
     // What only the old root and the log needed is free now.
     tier.room.recount();
     tier.tables.mark(&mut tier.room);
@@ -307,6 +335,20 @@ fn tell(
     if beyond.durable >= missing && !planted::has(Bug::MissesSilently) {
         below.found(Found::Lost(beyond.durable + 1 - missing));
     }
+}
+
+/// Writes to main, also parts of sectors.
+fn write_main(at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Damage> {
+    let end = at + data.len() as u64;
+    let (first, last) = (at / SECTOR * SECTOR, end.next_multiple_of(SECTOR));
+    if (first, last) == (at, end) {
+        return below.write(MAIN, at, data).map_err(unwritable(MAIN));
+    }
+    let mut whole = vec![0; (last - first) as usize];
+    let read = below.read(MAIN, first, &mut whole);
+    read.map_err(|Unreadable| Damage::Unfound(MAIN))?;
+    whole[(at - first) as usize..(end - first) as usize].copy_from_slice(data);
+    below.write(MAIN, first, &whole).map_err(unwritable(MAIN))
 }
 
 /// Does again what the log has.
@@ -383,8 +425,7 @@ impl Replay {
             let part = &data[(at - entry.offset) as usize..(until - entry.offset) as usize];
             let slot = self.changeable(number, part.len() as u64 == self.record, below)?;
             let place = u64::from(slot) * self.record + at % self.record;
-            let written = below.write(MAIN, place, part);
-            written.map_err(unwritable(MAIN))?;
+            write_main(place, part, below)?;
             at = until;
         }
         Ok(())

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 mod data;
 mod failing;
+mod lives;
 mod promises;
 mod recovery;
 mod speed;
@@ -45,6 +46,7 @@ fn config() -> IntentLogConfig {
         sync: SyncPolicy::Standard,
         logbias: Logbias::Latency,
         slog_bulk: 64 * MIB,
+        block: 128 << 10,
         txg: Span::from_ms(5000),
         cpu: LogCpu {
             read: Span::from_us(4),

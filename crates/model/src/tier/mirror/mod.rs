@@ -529,6 +529,19 @@ impl Tier for Mirror {
                 below.write(leg, at, data)?;
             }
         }
+        if planted::has(Bug::RecoversInSyncOnly) {
+            return Ok(());
+        }
+        // Nothing marks what the tier above writes now, so legs that will be copied to get it too.
+        let returned = self.returned;
+        for leg in self.legs().filter(|leg| returned & (1 << leg) != 0) {
+            if below.write(leg, at, data).is_err() {
+                // It stays out, and without labels it gets everything next time.
+                self.returned &= !(1 << leg);
+                self.whole &= !(1 << leg);
+                let _ = recover::strip(self, leg, below);
+            }
+        }
         Ok(())
     }
 
@@ -561,10 +574,9 @@ impl Tier for Mirror {
     }
 
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
-        for leg in self.legs() {
-            if self.labels.known.in_sync & (1 << leg) != 0 {
-                below.sync(leg)?;
-            }
+        let written = self.labels.known.in_sync | self.returned;
+        for leg in self.legs().filter(|leg| written & (1 << leg) != 0) {
+            below.sync(leg)?;
         }
         Ok(())
     }

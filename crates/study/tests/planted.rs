@@ -41,6 +41,11 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::CopiesFirstChunks | Bug::CopiesOneRegion | Bug::ReadsWhileCopying => {
             (alike, "returns", 20_000)
         }
+        Bug::RecoversInSyncOnly => (
+            "intent-log(main=mirror(2*950pro-256), log=p4801x-100)",
+            "950pro-256.0 dies and returns",
+            20_000,
+        ),
         Bug::TrimsOneLeg | Bug::AlikeFirstPieces => (alike, "power cut", 20_000),
         Bug::ReadsOneLegOnly => (alike, "cannot read some blocks", 20_000),
         Bug::KeepsFailedLegs => (alike, "fails a write", 20_000),

@@ -3,7 +3,7 @@
 use model::Stream;
 use model::data::Trouble;
 use model::media::DriveConfig;
-use model::tier::PoolConfig;
+use model::tier::{Kind, PoolConfig};
 
 /// Something that befalls a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,8 +207,16 @@ impl Fault {
             // Both have failed. What was written while the first was away is on the other alone, and where that is gone
             // nothing on the members says so.
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
-            // Blocks may be on no member then.
-            Fault::UnreadableAndReturns(..) => return Covered::MustBeTold,
+            // Blocks may be on no member then. An intent log passes over a root or a log block that cannot be read as if none
+            // had been written there, so it cannot tell.
+            Fault::UnreadableAndReturns(..) => {
+                let has_log = config.tiers.iter();
+                let mut has_log = has_log.map(|it| matches!(it.kind, Kind::IntentLog(_)));
+                return match has_log.any(|it| it) {
+                    true => Covered::NotPromised,
+                    false => Covered::MustBeTold,
+                };
+            }
             Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
                 core::slice::from_ref(member)
             }

@@ -319,6 +319,11 @@ impl<'a> Search<'a> {
                 self.tally.silent += 1;
                 return Err(Fail::Accepted);
             }
+            // A server does not start with an old copy of a log unless the loss is accepted.
+            Ok(tiers) if self.world.has_old_log(&tiers) => {
+                self.tally.lost += 1;
+                return Err(Fail::Down("a log is an old copy".into()));
+            }
             Ok(tiers) => tiers,
             Err((tier, damage)) => {
                 self.tally.lost += 1;

@@ -6,7 +6,7 @@
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Damage, Images, Recovered};
+use model::tier::offline::{self, Damage, Found, Images, Recovered};
 use model::tier::openings;
 use model::tier::{IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig};
 
@@ -178,6 +178,14 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
 }
 
 impl World {
+    /// Whether a log of an intent log is found to be an old copy.
+    pub(super) fn has_old_log(&self, tiers: &Recovered) -> bool {
+        tiers.found.iter().any(|&(tier, found)| {
+            let kind = &self.config.tiers[usize::from(tier)].kind;
+            matches!(kind, Kind::IntentLog(_)) && matches!(found, Found::Behind(..))
+        })
+    }
+
     /// Bytes of the blocks of which a trim leaves alone what it covers in part, as the standard allows.
     pub(super) fn trimmed_unit(&self) -> u64 {
         let of = |tier: &TierConfig| match &tier.kind {

@@ -73,7 +73,8 @@ fn fio_verifies_through_a_leg_that_dies_and_returns_and_a_killed_server() {
     let read = ["--rw=read", "--bs=16k", "--size=200M", "--iodepth=8"];
     let checked = [&read[..], &["--verify=crc32c"]].concat();
     let server = serve();
-    server.says("nda.0 resynchronised: 4 regions");
+    server.says("nda.0 is being resynchronised");
+    server.says("nda.0 is in sync with mirror again");
     fio(&uri, &checked).expect_success();
     // Each leg alone has all of it.
     tell(&folder, "nda.1: dies");

@@ -50,7 +50,7 @@ test("drives, a pool and a file run, and what is exported is kept for the native
   await settled(page);
   assert.equal((await rows(page)).length, 10);
   await page.locator("#which").selectOption("4");
-  assert.match(await text(page, "Command"), /^drivelab run job\.fio \.\/p4800x-375\.toml --host=linux --state=steady --seed=1$/);
+  assert.match(await text(page, "Command"), /^drivelab run job\.fio \.\/p4800x-375\.toml --host=linux --state=auto --seed=1$/);
   const said = await page.evaluate("engine.said()");
   writeFileSync(join(dirname(file), "said.json"), JSON.stringify([said, kept]));
   assert.deepEqual(complaints, []);
@@ -83,7 +83,7 @@ test("what is set on the drives is what they run with, in the command and in a l
   assert.notDeepEqual(after.find(([name]) => name === "p3700-800, writes"), before.find(([name]) => name === "p3700-800, writes"));
   const notes = await page.locator("#problems .note").allTextContents();
   assert.ok(notes.some((one) => /p4800x-375: written in place.*--overprovision/.test(one)), notes.join("\n"));
-  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --overprovision=30% --host=linux --state=steady --seed=1");
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --overprovision=30% --host=linux --state=auto --seed=1");
   const hash = await page.evaluate("location.hash");
   const second = await opened({}, hash);
   assert.deepEqual(await rows(second.page), after);
@@ -92,7 +92,7 @@ test("what is set on the drives is what they run with, in the command and in a l
   await page.getByLabel("Changed figures").fill("xpoint.power.limit = 12W\n\n");
   await page.keyboard.press("Control+Enter");
   await settled(page);
-  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 '--set=xpoint.power.limit = 12W' --overprovision=30% --host=linux --state=steady --seed=1");
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 '--set=xpoint.power.limit = 12W' --overprovision=30% --host=linux --state=auto --seed=1");
   assert.deepEqual((await rows(page)).map(([name]) => name), ["p4800x-375, reads", "p4800x-375, writes"], "no other drive has the figure");
   await page.getByLabel("LBA format").fill("4097");
   await page.getByLabel("Age", { exact: true }).fill("old");
@@ -131,7 +131,7 @@ test("what is wrong is told in the program's words, beside what ran", async () =
   const all = await page.locator(".wrong").allTextContents();
   assert.ok(all.some((one) => one.includes("job.fio:2") && one.includes("sideways")), all.join("\n"));
   assert.equal((await rows(page)).length, 0);
-  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --host=linux --state=steady --seed=1");
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --host=linux --state=auto --seed=1");
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -23,7 +23,7 @@ fn groups() -> Vec<DriveSheet> {
 
 #[test]
 fn under_pressure_a_group_writes_as_fast_as_it_makes_room_and_without_it_nothing_is_said() {
-    let found = run(groups(), Suite::Hcibench, 4_000);
+    let found = run(groups(), Suite::Hcibench, 3_000);
     let name = "write-pressure/4k0r/64";
     let pressed = result(&found, name, 0);
     for one in &pressed.each {

@@ -26,7 +26,7 @@ def job(region, phase, size):
 
 def fio(jobs, *common):
     command = [
-        "fio", "--thread", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", "--verify=pattern", "--verify_fatal=1",
+        "fio", "--thread", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", "--verify=pattern", "--verify_fatal=1", "--verify_state_save=0",
         *common, *[word for one in jobs for word in job(*one)],
     ]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)

@@ -100,6 +100,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
             let log = IntentLogConfig {
                 size: 512 << 10,
                 record: 16 << 10,
+                block: 12 << 10,
                 run: 64 << 10,
                 ram: 1600 << 10,
                 filled: false,

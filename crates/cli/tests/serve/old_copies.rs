@@ -190,3 +190,43 @@ fn an_old_log_counts_as_one_that_is_gone() {
     let (_server, mut client) = lives.rig.serve(pool);
     check(&mut client, 4);
 }
+
+/// The old copy's own label says that the other leg is out. That counts no more, also where the server is killed before the copy
+/// has been brought up to date.
+#[test]
+fn an_old_leg_that_went_on_alone_once_may_be_killed_while_it_is_copied_to() {
+    let pool = "mirror(2*p4801x-100)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.0: dies");
+    write(&mut client, 2);
+    flush(&mut client);
+    kill(server);
+    let store = rig.folder.path().join("disk.img");
+    let kept = rig.folder.path().join("kept");
+    copy(&store, &kept);
+
+    let (server, mut client) = rig.serve(pool);
+    while !rig
+        .log()
+        .contains("p4801x-100.0 is in sync with mirror again")
+    {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    write(&mut client, 3);
+    flush(&mut client);
+    kill(server);
+    for file in ["p4801x-100.1.img", "p4801x-100.1.img.state"] {
+        copy(&kept.join(file), &store.join(file));
+    }
+
+    // Nothing is copied to it before the server is killed.
+    let script = rig.folder.path().join("script");
+    fs::write(&script, "at 0us p4801x-100.1: slow 1000s\n").expect("written");
+    let script = script.display().to_string();
+    kill(serve_logged(rig.folder.path(), pool, &["--fault", &script]));
+    let (_server, mut client) = rig.serve(pool);
+    check(&mut client, 3);
+    check(&mut client, 3);
+}

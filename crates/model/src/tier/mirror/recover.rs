@@ -104,9 +104,13 @@ fn apart(labels: &[Option<Label>], below: &dyn Below) -> Option<(Child, Child)> 
     if planted::has(Bug::AcceptsSplitBrain) {
         return None;
     }
-    let current = |leg: usize| matches!(below.standing(leg as Child), Standing::Current);
+    // An old copy that takes part again has a label of an earlier opening until it has been copied to.
+    let last = below.opening().unwrap_or(0);
+    let current = |leg: usize, label: &Label| {
+        matches!(below.standing(leg as Child), Standing::Current) && label.state.opening >= last
+    };
     let out = |of: usize, leg: usize| {
-        let label = labels[of].as_ref().filter(|_| current(of));
+        let label = labels[of].as_ref().filter(|label| current(of, label));
         label.is_some_and(|it| it.state.in_sync & (1 << leg) == 0)
     };
     let legs = 0..labels.len();

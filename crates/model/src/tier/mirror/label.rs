@@ -114,11 +114,17 @@ impl Label {
         {
             return None;
         }
+        let legs = u16::from_le_bytes(take(from, 14));
+        let in_sync = u32::from_le_bytes(take(from, 64));
+        // A mirror is written with one leg in sync at least, and never with one that it has not.
+        if in_sync == 0 || u64::from(in_sync) >> legs.min(32) != 0 {
+            return None;
+        }
         let mut dirty = Bits::new(regions);
         dirty.read(&from[BITS..SUM]);
         Some(Label {
             leg: u16::from_le_bytes(take(from, 12)),
-            legs: u16::from_le_bytes(take(from, 14)),
+            legs,
             pool: u128::from_le_bytes(take(from, 16)),
             sequence: number(32),
             region: number(40),
@@ -129,7 +135,7 @@ impl Label {
                     VERSION => number(56),
                     _ => number(32),
                 },
-                in_sync: u32::from_le_bytes(take(from, 64)),
+                in_sync,
                 opening: number(68),
                 dirty,
             },
@@ -162,12 +168,18 @@ mod tests {
         };
         let mut bytes = [0xaa; BYTES];
         label.encode(&mut bytes);
-        assert_eq!(Label::decode(&bytes, REGIONS as usize), Some(label));
+        assert_eq!(Label::decode(&bytes, REGIONS as usize), Some(label.clone()));
         for at in (0..BYTES).step_by(61) {
             let mut torn = bytes;
             torn[at] ^= 1;
             assert_eq!(Label::decode(&torn, REGIONS as usize), None);
         }
         assert_eq!(Label::decode(&[0; BYTES], 10), None);
+        for in_sync in [0, 0b1001] {
+            let mut beyond = label.clone();
+            beyond.state.in_sync = in_sync;
+            beyond.encode(&mut bytes);
+            assert_eq!(Label::decode(&bytes, REGIONS as usize), None, "{in_sync:b}");
+        }
     }
 }

@@ -234,8 +234,12 @@ pub(super) fn recover(
         return Err(Damage::Unwritable(legs.in_sync.trailing_zeros() as Child));
     }
     let stale = legs.present & !mirror.labels.known.in_sync;
+    let last = below.opening().unwrap_or(0);
+    // Beside the labels that are written now, a stale leg's own that says one of these legs is out would look like a split
+    // brain at the next opening. The leg gets everything, and its label goes.
+    let denies = |own: &State| own.opening >= last && legs.in_sync & !own.in_sync != 0;
     for leg in mirror.legs().filter(|leg| stale & (1 << leg) != 0) {
-        let known = legs.known(leg);
+        let known = legs.known(leg).filter(|own| !denies(own));
         match known {
             Some(own) => mirror.labels.known.dirty.add(&own.dirty),
             // What is half a copy must not seem to be an old one.

@@ -54,7 +54,7 @@ use failure::Failure;
 
 /// Simulate SSDs and storage tiers in virtual time, side by side.
 #[derive(Parser)]
-#[command(name = "drivelab", version, propagate_version = true)]
+#[command(name = "drivelab", version = version::VERSION, propagate_version = true)]
 #[command(after_help = "\
 Examples:
   drivelab drives                                        the drives there are

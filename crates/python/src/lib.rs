@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__version__", version::VERSION)?;
     module.add("ACT_HOST", study::act::HOST)?;
     module.add("TYPICAL_HOST", catalogue::TYPICAL_HOST)?;
     module.add("Error", py.get_type::<work::Error>())?;

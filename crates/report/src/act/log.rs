@@ -252,10 +252,10 @@ fn derived_6(log: &mut String, tested: &Tested) {
 }
 
 fn simulated(log: &mut String, scenario: &Scenario) {
-    let version = env!("CARGO_PKG_VERSION");
     let (name, seed) = (scenario.machine.name(), scenario.seed);
     let _ = writeln!(
         log,
-        "Simulated by drivelab {version}: {name}, seed {seed}.\n"
+        "Simulated by {}: {name}, seed {seed}.\n",
+        version::PROGRAM
     );
 }

@@ -183,7 +183,7 @@ pub fn json(rows: &[Row]) -> Value {
     json!({
         "schema": "drivelab act",
         "version": 1,
-        "program": concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+        "program": version::PROGRAM,
         "drives": rows.iter().map(drive).collect::<Vec<_>>(),
     })
 }

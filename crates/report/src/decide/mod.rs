@@ -85,7 +85,7 @@ fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl S
     json!({
         "schema": schema,
         "version": 1,
-        "program": concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+        "program": version::PROGRAM,
         "command": command,
         "asked": what,
         "answers": answers,

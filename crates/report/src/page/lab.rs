@@ -89,7 +89,7 @@ pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> St
             h1 { (title) }
             p class="standfirst" {
                 "Simulated, not measured: the model runs inside this page, from the disk and offline. "
-                (concat!("drivelab ", env!("CARGO_PKG_VERSION"))) "."
+                (version::PROGRAM) "."
             }
             noscript { p class="standfirst" { "This needs scripts." } }
         }

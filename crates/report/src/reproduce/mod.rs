@@ -401,7 +401,7 @@ pub fn json(reproduction: &Reproduction) -> serde_json::Value {
     serde_json::json!({
         "schema": "drivelab reproduction",
         "version": 1,
-        "program": concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+        "program": version::PROGRAM,
         "summary": JsonSummary::of(&Summary::of(reproduction.results.iter())),
         "sources": sources,
         "rows": reproduction.results.iter().map(json_row).collect::<Vec<_>>(),

@@ -25,7 +25,7 @@ pub fn html(reproduction: &Reproduction) -> String {
             p class="standfirst" {
                 "Figures that others measured on real drives, next to what the models of the same drives do in virtual \
                  time under the same conditions. "
-                (all.rows) " rows, " (reproduction.runs) " runs, " (concat!("drivelab ", env!("CARGO_PKG_VERSION"))) "."
+                (all.rows) " rows, " (reproduction.runs) " runs, " (version::PROGRAM) "."
             }
             (cards(&all))
         }

@@ -51,7 +51,7 @@ impl Proved {
             points: report.rows.iter().map(|row| row.tally.points).sum(),
             each: settings.points,
             seed: settings.seed,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: version::VERSION.to_owned(),
             broken: bad.collect(),
         }
     }

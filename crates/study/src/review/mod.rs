@@ -179,7 +179,7 @@ pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Re
     let mut review = Review {
         schema: "drivelab review",
         version: VERSION,
-        program: concat!("drivelab ", env!("CARGO_PKG_VERSION")).to_owned(),
+        program: version::PROGRAM.to_owned(),
         suite: request.suite.name().to_owned(),
         seed: request.seed,
         seeds: request.effort.seeds,

@@ -137,7 +137,7 @@ impl Sweep {
 
     /// What the rows depend on, in words: version, files, drives and hosts.
     fn defined(&self, text: &str, folder: &Path) -> String {
-        let mut said = format!("drivelab {}\n\n{text}\n", env!("CARGO_PKG_VERSION"));
+        let mut said = format!("{}\n\n{text}\n", version::PROGRAM);
         for (path, bytes) in self.cast.job_files() {
             let path = path.strip_prefix(folder).unwrap_or(&path);
             let text = String::from_utf8_lossy(&bytes);

@@ -254,7 +254,7 @@ fn conditions(index: usize, picked: &Picked<'_>, warm_seed: Option<u64>) -> Row 
         Cell::Text(options(picked).join(" ")),
         whole(seed),
         whole(warm_seed.or(seed)),
-        Cell::Text(env!("CARGO_PKG_VERSION").into()),
+        Cell::Text(version::VERSION.into()),
         Cell::Text(command(picked, warm_seed)),
     ]
 }

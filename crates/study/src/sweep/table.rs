@@ -84,7 +84,7 @@ impl<W: Write + Send> Table<W> {
         let said = KeyValue::new(ABOUT.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_created_by(concat!("drivelab ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_created_by(version::PROGRAM.to_owned())
             .set_key_value_metadata(Some(vec![said]))
             .build();
         let schema = Arc::new(schema(columns)?);

@@ -13,6 +13,7 @@ use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
 use serde_json::Value;
+use study::decide::fleet::{self, UserRating};
 use report::fio::{Formats, Report, print};
 use lab::act::{ActTest, tested};
 use lab::{Lab, Machine, Scenario, TraceReplay, Work};
@@ -157,6 +158,38 @@ pub fn fio_results(bytes: &[u8]) {
         let again = study::measure::Document::read("fuzz", &document.text());
         assert_eq!(again.as_ref().map(study::measure::Document::text).ok(), Some(document.text()));
     }
+}
+
+/// SMART data is read or refused. What is read has figures in their bounds, and an answer that fits its first line and its
+/// table, and says nothing that a terminal would act on.
+pub fn smart(bytes: &[u8]) {
+    let dump = match study::smart::read("fuzz.json", bytes) {
+        Ok(dump) => dump,
+        Err(problems) => return assert!(!problems.to_string().is_empty()),
+    };
+    for health in &dump.drives {
+        let figures = [&health.written, &health.used_percent];
+        assert!(figures.iter().any(|figure| figure.is_some()));
+        assert!(figures.into_iter().flatten().all(|figure| (0.0..=1e20).contains(&figure.value)));
+    }
+    let rating = UserRating {
+        model: None,
+        bytes: 6e14,
+    };
+    // Hard disks alone are refused.
+    let Ok(answer) = fleet::fleet(vec![dump], &[rating], &[]) else {
+        return;
+    };
+    assert!(answer.drives.is_sorted_by_key(|one| one.ends_in_years.unwrap_or(f64::INFINITY)));
+    let first = report::decide::fleet::answer(&answer);
+    assert!(first.chars().count() <= 160, "{first}");
+    let table = report::decide::fleet::table(&answer, None);
+    let notes = report::decide::fleet::method(&answer, "drivelab life", None);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let all = [first, table, notes].concat();
+    assert!(!all.contains(|c: char| c.is_control() && c != '\n'), "{all}");
+    assert!(!report::decide::fleet::json(&answer, "").to_string().is_empty());
+    assert!(!report::csv::fleet(&answer).is_empty());
 }
 
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use catalogue::DriveSheet;
 use lab::Lab;
 use report::{csv, decide};
+use study::decide::fleet::UserRating;
 use study::decide::life::{self, Answer};
 use study::decide::named;
 use study::decide::ranges::Ranges;
@@ -17,6 +18,7 @@ use text::quantity::{Rate, quantity};
 use crate::drive::DriveArgs;
 use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
+use crate::fleet;
 use crate::limit::{self, taken};
 use crate::load::{LoadArgs, usual};
 use crate::output::{self, write_whole};
@@ -32,8 +34,11 @@ Examples:
   drivelab life p4800x-375 --trace vm.vscsi.xz --csv life.csv
   drivelab life d7-p5600-1600 p5800x-800               what may be written for five years
   drivelab life --table s3                             a published table, as it should be
+  drivelab life --smart smart.json                     a real drive (made by smartctl -a -j)
+  drivelab life --smart fleet/*.json --tbw 870=600TB   which of these real drives ends first
 
-Exit codes: 0 done, 2 bad usage or bad input, 3 a drive does not last --years at this load by its rating.")]
+Exit codes: 0 done, 2 bad usage or bad input, 3 a drive does not last --years at this load by its rating, or by its own \
+counters (--smart, if --years is given).")]
 pub(crate) struct Args {
     /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
     #[arg(value_name = "DRIVE")]
@@ -57,9 +62,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// Years that drives are to last
-    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
-    years: f64,
+    /// Years that drives are to last [default: 5; with --smart none]
+    #[arg(long, value_name = "YEARS", value_parser = years)]
+    years: Option<f64>,
+
+    /// SMART data of real drives, as smartctl or nvme-cli prints it (JSON or text): when each ends at its own rate; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..,
+        conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
+            "figures", "power_limit", "lba_format", "percentage_used", "uptime", "overprovision", "fill", "age", "table",
+            "output"])]
+    smart: Vec<PathBuf>,
+
+    /// Rated host writes for --smart, such as 600TB, or 980=600TB for models that contain 980 [default: the catalogue's]
+    #[arg(long, value_name = "[MODEL=]BYTES", value_parser = fleet::rating)]
+    tbw: Vec<UserRating>,
 
     /// A published table of endurance beside its arithmetic: s3, Table 1 of S3
     #[arg(long, value_name = "NAME", value_parser = ["s3"],
@@ -79,6 +95,9 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
+/// Years that drives are to last, if nobody says.
+const YEARS: f64 = 5.0;
+
 /// A number of years that a drive may be asked to last.
 pub(crate) fn years(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('y').parse::<f64>() {
@@ -96,6 +115,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.table.is_some() {
         return published(args);
     }
+    if !args.smart.is_empty() {
+        return fleet::run(&fleet::Asked {
+            files: &args.smart,
+            ratings: &args.tbw,
+            years: args.years,
+            json: args.json,
+            csv: &args.csv,
+        });
+    }
+    let years = args.years.unwrap_or(YEARS);
     let (drives, load, conditions) = read(args)?;
     args.drives.note_on_years();
     let stop = AtOnce::on_signals()?;
@@ -103,7 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let results = of_each(
         &drives,
         |drive| &drive.id,
-        |drive, go_on| life::life(drive, load.as_ref(), args.years, &conditions, &lab, go_on),
+        |drive, go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
     );
     let mut answers = Vec::new();
     let mut problems = Problems::default();
@@ -122,9 +151,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match short.is_empty() {
         true => Ok(()),
         false => Err(Failure::Verdict(format!(
-            "{}: not {} years",
+            "{}: not {years} years",
             short.join(", "),
-            args.years
         ))),
     }
 }
@@ -175,6 +203,12 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let (mut load, mut conditions) = args.load.read(usual(drives.iter()), &mut problems);
+    if !args.tbw.is_empty() {
+        problems.0.push(on_command_line(
+            "--tbw is for real drives, whose SMART data --smart reads",
+            "name their files with --smart",
+        ));
+    }
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(rate) = args.writes {

@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod fault;
 mod fit;
+mod fleet;
 mod lab_page;
 mod life;
 mod limit;

@@ -63,6 +63,11 @@ fn folder(document: &str) -> tempfile::TempDir {
     let prices = blocks(document, "toml");
     assert_eq!(prices.len(), 1, "prices");
     std::fs::write(folder.path().join("prices.toml"), prices[0]).expect("a folder of our own");
+    for (seed, name) in [("smartctl-nvme", "nvme0"), ("fleet-array", "fleet")] {
+        let seed = root().join(format!("fuzz/seeds/smart/{seed}.json"));
+        let copy = folder.path().join(format!("{name}.json"));
+        std::fs::copy(seed, copy).expect("a folder of our own");
+    }
     let trace = root().join("../shared/traces/cloudphysics-sample.vscsi.xz");
     if std::fs::copy(trace, folder.path().join("vm.vscsi.xz")).is_err() {
         skipped("the trace of docs/answers.md is not here");

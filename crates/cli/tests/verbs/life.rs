@@ -37,3 +37,141 @@ fn life_at_more_than_a_drive_writes_is_that_at_all_it_writes() {
         "{much} and {more} MB/s"
     );
 }
+
+fn seed(name: &str) -> String {
+    format!(
+        "{}/../../fuzz/seeds/smart/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
+}
+
+/// Of real drives the one that ends first is first: in the sentence, the table, JSON and CSV. 200 of 600 TB in 2 years leave
+/// 4 years; Percentage Used 50 in a year leaves one year.
+#[test]
+fn life_of_real_drives_names_the_one_that_ends_first() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let csv = folder.path().join("fleet.csv");
+    let names = [
+        "smartctl-nvme.json",
+        "smartctl-sata.json",
+        "smartctl-sas.json",
+        "nvme-cli.txt",
+        "fleet-array.json",
+    ];
+    let files = names.map(seed);
+    let files = files.each_ref().map(String::as_str);
+    let args = [
+        &[
+            "life",
+            "--csv",
+            csv.to_str().expect("UTF-8"),
+            "--tbw",
+            "870=300TB",
+            "--smart",
+        ],
+        &files[..],
+    ]
+    .concat();
+    let output = drivelab(&args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let first = said.lines().next().expect("a line");
+    assert_eq!(
+        first,
+        "TESTMAKER B …0002 ends first of 7, in 1 year (0.961 to 1.04) powered on at its mean rate: Percentage Used is 50 % after 8760 hours."
+    );
+    assert!(first.chars().count() <= 160);
+    for table in said.split("\n\n").skip(1).take(2) {
+        let fits = |line: &str| line.chars().count() <= 80;
+        assert!(table.lines().all(fits), "{table}");
+    }
+    assert!(
+        said.contains("rated 600 TB by 980pro-1000 of this catalogue (same model number)"),
+        "{said}"
+    );
+    assert!(said.contains("Left out: TESTDISK 4TB"), "{said}");
+    let rows = std::fs::read_to_string(&csv).expect("a CSV file");
+    assert_eq!(rows.lines().count(), 8, "{rows}");
+
+    let found = json(&args);
+    let drives = found["answers"].as_array().expect("answers");
+    let one = |model: &str| {
+        let named = |drive: &&Value| drive["model"] == model;
+        drives.iter().find(named).expect("a drive")
+    };
+    let samsung = one("Samsung SSD 980 PRO 1TB");
+    assert_eq!(samsung["to_rating"]["years"], 4.0);
+    assert_eq!(samsung["ends_by"], "rating");
+    assert_eq!(samsung["rating"]["of"], "980pro-1000");
+    // 60 of 300 TB in 1.5 years leave 6 years.
+    assert_eq!(one("Samsung SSD 870 EVO 1TB")["to_rating"]["years"], 6.0);
+    assert!(one("TESTVEND SAS SSD 1600")["rating"].is_null());
+    assert!(
+        found.to_string().find("S0TEST0N").is_none(),
+        "a whole serial number"
+    );
+}
+
+#[test]
+fn life_of_real_drives_has_a_verdict_only_if_years_are_given() {
+    let file = seed("smartctl-nvme.json");
+    let drives = |more: &[&str]| drivelab(&[&["life", "--smart", &file], more].concat());
+    assert_eq!(drives(&[]).status.code(), Some(0));
+    assert_eq!(drives(&["--years", "3.9"]).status.code(), Some(0));
+    let short = drives(&["--years", "5"]);
+    assert_eq!(short.status.code(), Some(3));
+    assert!(text(&short.stderr).contains("…001A: not 5 years"));
+    let own = drives(&["--tbw", "150TB"]);
+    let first = text(&own.stdout).lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        "Samsung SSD 980 PRO 1TB …001A is past its rating: 200 TB of 150 TB (--tbw) written."
+    );
+}
+
+#[test]
+fn life_of_real_drives_says_all_that_is_wrong_with_the_files() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let whole = std::fs::read_to_string(seed("smartctl-nvme.json")).expect("a seed");
+    let cut = folder.path().join("cut.json");
+    std::fs::write(&cut, &whole[..900]).expect("a folder of our own");
+    let cut = cut.to_str().expect("UTF-8");
+    let output = drivelab(&[
+        "life",
+        "--smart",
+        cut,
+        "missing.json",
+        &seed("no-permission.json"),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for part in [
+        "cut.json",
+        "incomplete",
+        "missing.json",
+        "Permission denied",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for wrong in [
+        &["life", "--tbw", "600TB", "p4800x-375"][..],
+        &["life", "p4800x-375", "--smart", cut],
+        &[
+            "life",
+            "--smart",
+            &seed("nvme-cli-1.json"),
+            "--tbw",
+            "870=600TB",
+        ],
+        &["life", "--smart", &seed("nvme-cli-1.json"), "--tbw", "600"],
+        &[
+            "life",
+            "--smart",
+            &seed("nvme-cli-1.json"),
+            "--set",
+            "endurance=1TB",
+        ],
+    ] {
+        assert_eq!(drivelab(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}

@@ -3,12 +3,13 @@
 //! A line is a drive, a workload and a direction; `docs/csv.md` says what each column is. Units are the ending of a
 //! column's name, a cell without a figure is empty, and figures have six significant digits. [`review`], [`run`] and
 //! [`replay`] have the same columns, so their files can be put one under the other; [`act()`], [`reproduction()`],
-//! [`fit()`] and [`decide`] have columns of their own, and so has what changes within a run ([`over_time()`]). Where the time
+//! [`fit()`], [`fleet()`] and [`decide`] have columns of their own, and so has what changes within a run ([`over_time()`]). Where the time
 //! went is in the JSON only.
 
 mod act;
 pub mod decide;
 mod fit;
+mod fleet;
 mod over_time;
 mod reproduction;
 mod table;
@@ -16,6 +17,7 @@ mod workload;
 
 pub use act::act;
 pub use fit::fit;
+pub use fleet::fleet;
 pub use over_time::over_time;
 pub use reproduction::reproduction;
 pub use table::{Column, Table};

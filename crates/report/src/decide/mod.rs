@@ -4,6 +4,7 @@ mod bars;
 pub mod check;
 pub mod choose;
 pub mod explain;
+pub mod fleet;
 pub mod life;
 pub mod max;
 pub mod page;

@@ -1,6 +1,7 @@
 //! Decisions: a buyer's and an operator's questions, each answered from runs.
 //!
-//! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`choose`]: which to take; [`explain`]: why a
+//! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`fleet`]: when real drives end, from
+//! their SMART data; [`choose`]: which to take; [`explain`]: why a
 //! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
 //! large a log, a write buffer or a read cache should be. Limits are read by
 //! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`profile`], [`work`]),
@@ -10,6 +11,7 @@ mod buffer;
 pub mod check;
 pub mod choose;
 pub mod explain;
+pub mod fleet;
 pub mod life;
 pub mod likeness;
 pub mod load;

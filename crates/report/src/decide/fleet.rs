@@ -1,0 +1,314 @@
+//! When real drives end, from their SMART data: `drivelab life --smart`.
+
+use serde_json::{Value, json};
+use study::decide::fleet::{Answer, Limit, Remaining, Standing};
+use text::digits::{bytes_decimal, digits};
+use text::foreign::printable;
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::document;
+
+/// Most characters of the first line.
+const LINE: usize = 160;
+/// Most characters of a drive's name in the tables.
+const NAME: usize = 23;
+/// Most characters of a drive's name in the first line.
+const LONG_NAME: usize = 32;
+/// Most drives that a note names.
+const NAMED: usize = 4;
+/// Most characters of a place in the table.
+const PLACE: usize = 22;
+const NONE: &str = "-";
+
+/// A name of at most so many characters; what is cut off is at the front, because capacities are at the end.
+fn short(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    match count > most {
+        true => {
+            let end = text.chars().skip(count - most + 1);
+            format!("…{}", end.collect::<String>())
+        }
+        false => text.to_owned(),
+    }
+}
+
+/// The drive in a table: its model, cut off at the front, and the end of its serial number.
+fn name(one: &Standing, most: usize) -> String {
+    let health = &one.health;
+    let Some(model) = &health.model else {
+        return short(&printable(&health.label()), most);
+    };
+    let end = health.serial_end.as_ref();
+    let end = end.map_or_else(String::new, |end| format!(" …{end}"));
+    format!("{}{end}", short_model(model, most - end.chars().count()))
+}
+
+/// A model in at most so many characters: without the words that most models have, then without the maker, then cut off.
+fn short_model(model: &str, most: usize) -> String {
+    let fits = |text: &str| text.chars().count() <= most;
+    if fits(model) {
+        return model.to_owned();
+    }
+    let words: Vec<&str> = model
+        .split(' ')
+        .filter(|word| !["SSD", "NVME"].contains(&&*word.to_uppercase()))
+        .collect();
+    let all = words.join(" ");
+    match (fits(&all), words.split_first()) {
+        (false, Some((_, rest))) if !rest.is_empty() => short(&rest.join(" "), most),
+        _ => short(&all, most),
+    }
+}
+
+fn years_of(years: f64) -> String {
+    match years {
+        many if many > 999.0 => String::from(">999 y"),
+        few if few < 0.01 => String::from("<0.01 y"),
+        months if months < 1.0 => format!("{months:.2} y"),
+        years => format!("{} y", digits(years)),
+    }
+}
+
+fn remaining(one: Option<Remaining>) -> String {
+    match one {
+        None => String::from(NONE),
+        Some(Remaining {
+            years: Some(0.0), ..
+        }) => String::from("passed"),
+        Some(Remaining {
+            years: Some(years), ..
+        }) => years_of(years),
+        Some(one) if one.least > 999.0 => String::from(">999 y"),
+        Some(one) if one.least < 0.01 => String::from("> 0 y"),
+        Some(one) => format!("> {}", years_of(one.least)),
+    }
+}
+
+/// Percentage Used; 255 stands for all above it.
+fn used(percent: f64) -> String {
+    match percent >= 255.0 {
+        true => String::from(">254 %"),
+        false => format!("{percent:.0} %"),
+    }
+}
+
+fn bytes(value: Option<f64>) -> String {
+    match value {
+        None => String::from(NONE),
+        Some(value) if value >= 0.9995e18 => format!("{} EB", digits(value * 1e-18)),
+        Some(value) => bytes_decimal(value),
+    }
+}
+
+/// Errors; a broken counter has more digits than a column has room for.
+fn errors(value: Option<f64>) -> String {
+    match value {
+        None => String::from(NONE),
+        Some(value) if value > 99_999.0 => String::from(">99,999"),
+        Some(value) => digits(value),
+    }
+}
+
+/// Which drive ends first, when, and from which figures: at most 160 characters.
+pub fn answer(answer: &Answer) -> String {
+    let count = answer.drives.len();
+    let Some(first) = answer.drives.first() else {
+        return String::from("There are no drives.");
+    };
+    let of = match count {
+        1 => String::new(),
+        count => format!(" first of {count}"),
+    };
+    let name = name(first, LONG_NAME);
+    let past = match count {
+        1 => String::new(),
+        count => format!(", the most worn of {count} drives"),
+    };
+    let sentence = match first.end() {
+        None => unknown(answer),
+        Some((Limit::Rating, end)) => {
+            let rating = first.rating.as_ref();
+            let source = rating.map_or("", |rating| &*rating.of);
+            let written = bytes(first.health.written.as_ref().map(|it| it.value));
+            let rated = bytes(rating.map(|rating| rating.tb * 1e12));
+            match end.years.unwrap_or(0.0) > 0.0 {
+                true => format!(
+                    "{name} ends{of}, in {} powered on at its mean rate: {written} of {rated} ({source}) written, {} a day.",
+                    years_in_words(end),
+                    bytes(first.written_gb_a_day.map(|rate| rate * 1e9)),
+                ),
+                false => format!(
+                    "{name} is past its rating{past}: {written} of {rated} ({source}) written."
+                ),
+            }
+        }
+        Some((Limit::PercentageUsed, end)) => {
+            let percent = first.health.used_percent.as_ref();
+            let percent = used(percent.map_or(0.0, |it| it.value));
+            match end.years.unwrap_or(0.0) > 0.0 {
+                true => format!(
+                    "{name} ends{of}, in {} powered on at its mean rate: Percentage Used is {percent} after {} hours.",
+                    years_in_words(end),
+                    hours(first),
+                ),
+                false => format!("{name} is past its end{past}: Percentage Used is {percent}."),
+            }
+        }
+    };
+    // Names from outside are cut already; this holds for any figures.
+    match sentence.chars().count() > LINE {
+        true => sentence.chars().take(LINE - 1).chain(['…']).collect(),
+        false => sentence,
+    }
+}
+
+fn years_in_words(end: Remaining) -> String {
+    let years = end.years.unwrap_or(0.0);
+    let range = end
+        .most
+        .filter(|&most| most != end.least)
+        .map(|most| format!(" ({} to {})", digits(end.least), digits(most)));
+    let range = range.unwrap_or_default();
+    match years {
+        many if many > 999.0 => String::from("over 999 years"),
+        few if few < 0.01 => String::from("under 4 days"),
+        years if digits(years) == "1" => format!("1 year{range}"),
+        years => format!("{} years{range}", digits(years)),
+    }
+}
+
+fn hours(one: &Standing) -> String {
+    let hours = one.health.power_on_hours;
+    hours.map_or_else(|| String::from(NONE), digits)
+}
+
+fn unknown(answer: &Answer) -> String {
+    let unrated = answer.drives.iter().any(|one| one.rating.is_none());
+    let still = answer
+        .drives
+        .iter()
+        .any(|one| one.health.power_on_hours.unwrap_or(0.0) <= 0.0);
+    let who = match answer.drives.len() {
+        1 => String::from("No end is known of this drive"),
+        count => format!("No end is known of any of the {count} drives"),
+    };
+    let why = match (still, unrated) {
+        (true, _) => "power-on hours are missing or 0, so there is no rate.",
+        (false, true) => {
+            "Percentage Used gives none, and there is no rating: give --tbw, such as --tbw 600TB."
+        }
+        (false, false) => "nothing is written, or the counters are invalid.",
+    };
+    format!("{who}: {why}")
+}
+
+/// A line for each drive: what it wrote, its wear, and its two ends; then a line for each with its state.
+pub fn table(answer: &Answer, width: Width) -> String {
+    let mut ends = plain();
+    ends.set_header([
+        "drive",
+        "written",
+        "a day",
+        "rated",
+        "used",
+        "by rating",
+        "by used",
+    ]);
+    for one in &answer.drives {
+        ends.add_row([
+            name(one, NAME),
+            bytes(one.health.written.as_ref().map(|it| it.value)),
+            bytes(one.written_gb_a_day.map(|rate| rate * 1e9)),
+            bytes(one.rating.as_ref().map(|rating| rating.tb * 1e12)),
+            one.health
+                .used_percent
+                .as_ref()
+                .map_or_else(|| String::from(NONE), |it| used(it.value)),
+            remaining(one.to_rating),
+            remaining(one.to_used),
+        ]);
+    }
+    right(&mut ends, 1..usize::MAX);
+    let mut state = plain();
+    state.set_header(["drive", "hours on", "spare", "errors", "C", "in"]);
+    for one in &answer.drives {
+        let health = &one.health;
+        let spare = health.spare_percent.map(|it| format!("{it:.0} %"));
+        state.add_row([
+            name(one, NAME),
+            hours(one),
+            spare.unwrap_or_else(|| String::from(NONE)),
+            errors(health.media_errors),
+            health
+                .temperature_celsius
+                .map_or_else(|| String::from(NONE), |it| format!("{it:.0}")),
+            short(&printable(&health.place), PLACE),
+        ]);
+    }
+    right(&mut state, 1..5);
+    format!(
+        "{}\n\n{}",
+        folded(&ends, 1, width),
+        folded(&state, 1, width)
+    )
+}
+
+/// Ratings, rules and remarks of each drive, and how the ends were computed.
+pub fn method(answer: &Answer, command: &str, width: Width) -> String {
+    let mut lines = Vec::new();
+    // Drives with the same notes share a line.
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for one in &answer.drives {
+        let (label, notes) = (one.health.label(), notes(one));
+        match all.iter_mut().find(|(same, _)| *same == notes) {
+            Some((_, labels)) => labels.push(label),
+            None => all.push((notes, vec![label])),
+        }
+    }
+    for (notes, mut labels) in all {
+        let more = labels.len().saturating_sub(NAMED);
+        labels.truncate(NAMED);
+        if more > 0 {
+            labels.push(format!("{more} more"));
+        }
+        let line = format!("{}: {notes}.", labels.join(", "));
+        lines.push(paragraph("", &printable(&line), width));
+    }
+    for why in &answer.left_out {
+        let line = format!("Left out: {why}.");
+        lines.push(paragraph("", &printable(&line), width));
+    }
+    let how = "\"By rating\" is the time until the rated bytes are written, \"by used\" until Percentage Used is 100, both at the \
+               mean rate since the drive was new. Years are of power-on time (8,760 hours): a drive that is off part of the time \
+               lasts longer. NVMe drives may leave hours in low-power states out of their count. Percentage Used is a whole \
+               number that stands for one percent to either side; at 0 and 1 % it gives only a lower bound. At 100 % the \
+               endurance that the maker estimates is used up, which need not be a failure. No model is run.";
+    lines.push(paragraph("", how, width));
+    lines.push(format!("Repeat: {command}"));
+    lines.join("\n")
+}
+
+fn notes(one: &Standing) -> String {
+    let health = &one.health;
+    let rating = match (&one.rating, &one.no_rating) {
+        (Some(rating), _) => {
+            let tb = bytes(Some(rating.tb * 1e12));
+            format!("rated {tb} by {}", rating.how)
+        }
+        (None, Some(why)) => why.clone(),
+        (None, None) => String::from("no rating"),
+    };
+    let figures = [&health.written, &health.used_percent];
+    let rules = figures.into_iter().flatten().map(|it| it.rule.clone());
+    let all = std::iter::once(rating)
+        .chain(rules)
+        .chain(health.remarks.iter().cloned());
+    let all: Vec<String> = all.collect();
+    all.join("; ")
+}
+
+/// Everything as JSON.
+pub fn json(answer: &Answer, command: &str) -> Value {
+    let asked = json!({ "left_out": answer.left_out });
+    document("drivelab life smart", command, &asked, &answer.drives)
+}

@@ -1,0 +1,589 @@
+//! When real drives end, from their SMART data: `drivelab life --smart`.
+//!
+//! Two ends of a drive are computed from its own counters: when the host has written what the maker rates, and when
+//! Percentage Used reaches 100. Both assume the mean rate since the drive was new, per hour powered on. No model is run.
+//! Percentage Used is a whole number and no specification says how it is rounded, so it stands for one percent to either
+//! side. At 0 and 1 % this gives only a lower bound.
+//!
+//! A rating is the user's (`--tbw`) or that of the catalogue's drive with the same model number or name; otherwise there is
+//! none. Left out: hours in which a drive was off, and NVMe's non-operational power states, which some drives do not count.
+
+use std::collections::BTreeMap;
+
+use catalogue::DriveSheet;
+use serde::Serialize;
+use text::problem::{Place, Problem, Problems};
+
+use super::life::{DAYS, is_assumed};
+use crate::review::results::rounded;
+use crate::smart::{Dump, Health};
+
+const HOURS: f64 = 24.0;
+const YEAR_HOURS: f64 = DAYS * HOURS;
+/// Bytes a second that no interface of a drive carries: beyond it a counter is broken.
+const FASTEST: f64 = 32e9;
+/// Factor between the wear by the rating and by Percentage Used from which a remark says that they disagree.
+const DISAGREE: f64 = 10.0;
+
+/// A rating of the user's.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UserRating {
+    /// Part of the model's name that it is for; all drives without one of their own if `None`.
+    pub model: Option<String>,
+    /// Rated bytes.
+    pub bytes: f64,
+}
+
+/// The rating that a drive is held against.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Rating {
+    /// Rated host writes, 10^12 bytes.
+    pub tb: f64,
+    /// `--tbw`, or the drive of the catalogue.
+    pub of: String,
+    /// How it was found.
+    pub how: String,
+    /// `user`, `spec`, `assumed`, ...
+    pub kind: String,
+}
+
+/// Time to an end.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Remaining {
+    /// Years powered on; 0 if the end is passed, null if only a lower bound is known.
+    pub years: Option<f64>,
+    /// Lower bound.
+    pub least: f64,
+    /// Upper bound; null if there is none.
+    pub most: Option<f64>,
+}
+
+/// What sets the end of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The rated bytes.
+    Rating,
+    /// Percentage Used.
+    PercentageUsed,
+}
+
+/// One drive: its state, and when it ends.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Standing {
+    /// Its SMART data.
+    #[serde(flatten)]
+    pub health: Health,
+    /// Null if there is none; then `no_rating` says why.
+    pub rating: Option<Rating>,
+    /// Why there is no rating.
+    pub no_rating: Option<String>,
+    /// 10^9 bytes of host writes in 24 hours powered on.
+    pub written_gb_a_day: Option<f64>,
+    /// Host writes in percent of the rating.
+    pub rating_used_percent: Option<f64>,
+    /// Until the rated bytes are written.
+    pub to_rating: Option<Remaining>,
+    /// Until Percentage Used is 100.
+    pub to_used: Option<Remaining>,
+    /// Which end comes first; null if none is known.
+    pub ends_by: Option<Limit>,
+    /// Years powered on until then.
+    pub ends_in_years: Option<f64>,
+}
+
+impl Standing {
+    /// The first end that is known.
+    pub fn end(&self) -> Option<(Limit, Remaining)> {
+        let ends = [
+            (Limit::Rating, self.to_rating),
+            (Limit::PercentageUsed, self.to_used),
+        ];
+        let known = ends.into_iter().filter_map(|(limit, remaining)| {
+            let remaining = remaining?;
+            Some((limit, remaining, remaining.years?))
+        });
+        let first = known.min_by(|a, b| a.2.total_cmp(&b.2));
+        first.map(|(limit, remaining, _)| (limit, remaining))
+    }
+
+    /// How far it is worn, in percent, by the indicator that is further.
+    fn worn(&self) -> f64 {
+        let used = self.health.used_percent.as_ref().map_or(0.0, |it| it.value);
+        self.rating_used_percent.unwrap_or(0.0).max(used)
+    }
+}
+
+/// A fleet of drives.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// The drive that ends first is first; drives without a known end are last.
+    pub drives: Vec<Standing>,
+    /// Devices without an answer, with reasons.
+    pub left_out: Vec<String>,
+}
+
+impl Answer {
+    /// Drives that end before these years, by their labels.
+    pub fn shorter_than(&self, years: f64) -> Vec<String> {
+        let short = |one: &&Standing| one.ends_in_years.is_some_and(|ends| ends < years);
+        self.drives
+            .iter()
+            .filter(short)
+            .map(|one| one.health.label())
+            .collect()
+    }
+}
+
+/// Computes when each drive ends.
+///
+/// # Errors
+/// There is no drive, or a user's rating names a model that no drive has.
+pub fn fleet(
+    dumps: Vec<Dump>,
+    ratings: &[UserRating],
+    catalogue: &[DriveSheet],
+) -> Result<Answer, Problems> {
+    let mut left_out = Vec::new();
+    let mut drives = Vec::new();
+    for dump in dumps {
+        left_out.extend(dump.left_out);
+        drives.extend(dump.drives);
+    }
+    let mut problems = Problems::default();
+    if drives.is_empty() {
+        problems.0.push(on_smart(
+            format!(
+                "--smart: there is no SSD in the files; {}",
+                left_out.join("; ")
+            ),
+            "the SMART data of SSDs",
+        ));
+    }
+    for rating in ratings {
+        let Some(part) = &rating.model else { continue };
+        let named = |health: &Health| has_part(health.model.as_deref(), part);
+        if !drives.iter().any(named) {
+            problems.0.push(on_smart(
+                format!("--tbw {part}=...: no drive of the files has `{part}` in its model"),
+                "a part of the model as the table shows it, such as 980=600TB, or a bare 600TB",
+            ));
+        }
+    }
+    let mut drives: Vec<Standing> = drives
+        .into_iter()
+        .map(|health| standing(health, ratings, catalogue))
+        .collect();
+    note_duplicates(&mut drives);
+    drives.sort_by(|a, b| {
+        let years = |one: &Standing| one.ends_in_years.unwrap_or(f64::INFINITY);
+        let ends = years(a).total_cmp(&years(b));
+        ends.then(b.worn().total_cmp(&a.worn()))
+    });
+    problems.or(Answer { drives, left_out })
+}
+
+fn on_smart(what: String, help: &str) -> Problem {
+    Problem {
+        origin: String::from("command line"),
+        place: Place::Whole,
+        what,
+        help: Some(help.to_owned()),
+    }
+}
+
+fn has_part(model: Option<&str>, part: &str) -> bool {
+    let model = model.unwrap_or_default().to_lowercase();
+    model.contains(&part.to_lowercase())
+}
+
+fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) -> Standing {
+    let (rating, no_rating) = match rating(&health, ratings, catalogue) {
+        Ok(rating) => (Some(rating), None),
+        Err(why) => (None, Some(why)),
+    };
+    let mut one = Standing {
+        health,
+        rating,
+        no_rating,
+        written_gb_a_day: None,
+        rating_used_percent: None,
+        to_rating: None,
+        to_used: None,
+        ends_by: None,
+        ends_in_years: None,
+    };
+    pace(&mut one);
+    if let Some((limit, remaining)) = one.end() {
+        one.ends_by = Some(limit);
+        one.ends_in_years = remaining.years;
+    }
+    disagreement(&mut one);
+    one
+}
+
+/// Rates since the drive was new, and the ends by them.
+fn pace(one: &mut Standing) {
+    let hours = one.health.power_on_hours.filter(|&hours| hours > 0.0);
+    let written = one.health.written.as_ref().map(|written| written.value);
+    let used = one.health.used_percent.as_ref().map(|used| used.value);
+    let rated = one.rating.as_ref().map(|rating| rating.tb * 1e12);
+    one.rating_used_percent = written
+        .zip(rated)
+        .map(|(written, rated)| rounded(100.0 * written / rated));
+    if hours.is_none() {
+        one.health
+            .remarks
+            .push(String::from(match one.health.power_on_hours {
+                Some(_) => "power-on hours are 0: there is no rate yet",
+                None => "power-on hours are missing: there is no rate",
+            }));
+    }
+    let mut hours_of_writes = hours;
+    if let Some((bytes, hours)) = written.zip(hours) {
+        if bytes / (hours * 3600.0) > FASTEST {
+            one.health.remarks.push(format!(
+                "{:.3e} bytes in {hours} h are impossible: one of the two counters has wrapped or has another unit",
+                bytes
+            ));
+            hours_of_writes = None;
+        } else {
+            one.written_gb_a_day = Some(rounded(bytes * 1e-9 / hours * HOURS));
+        }
+    }
+    one.to_rating = written
+        .zip(rated)
+        .and_then(|(bytes, rated)| to_rating(bytes, rated, hours_of_writes));
+    one.to_used = used.and_then(|used| to_used(used, hours));
+}
+
+/// Years until the rated bytes are written; `None` where nothing is written or there is no rate.
+fn to_rating(written: f64, rated: f64, hours: Option<f64>) -> Option<Remaining> {
+    let years = match written >= rated {
+        true => 0.0,
+        false if written > 0.0 => rounded((rated - written) / written * hours? / YEAR_HOURS),
+        false => return None,
+    };
+    Some(Remaining {
+        years: Some(years),
+        least: years,
+        most: Some(years),
+    })
+}
+
+/// Years until Percentage Used is 100. A value stands for one percent to either side.
+fn to_used(used: f64, hours: Option<f64>) -> Option<Remaining> {
+    if used >= 100.0 {
+        return Some(Remaining {
+            years: Some(0.0),
+            least: 0.0,
+            most: Some(0.0),
+        });
+    }
+    let years = hours? / YEAR_HOURS;
+    let at = |used: f64| rounded((100.0 - used) / used * years);
+    Some(Remaining {
+        years: (used > 1.0).then(|| at(used)),
+        least: at(used + 1.0),
+        most: (used > 1.0).then(|| at(used - 1.0)),
+    })
+}
+
+/// A remark where the wear by the rating and Percentage Used are far apart.
+fn disagreement(one: &mut Standing) {
+    let used = one.health.used_percent.as_ref().map(|used| used.value);
+    let Some((rated, used)) = one.rating_used_percent.zip(used) else {
+        return;
+    };
+    let (less, more) = (rated.min(used + 1.0), rated.max(used - 1.0));
+    if more >= 5.0 && more > DISAGREE * less {
+        one.health.remarks.push(format!(
+            "host writes are {rated} % of the rating, but Percentage Used is {used} %: a counter may have wrapped or been \
+             reset, write amplification may be unusual, or the rating is another model's"
+        ));
+    }
+}
+
+fn note_duplicates(drives: &mut [Standing]) {
+    let key = |one: &Standing| Some((one.health.model.clone()?, one.health.serial.clone()?));
+    let mut counts: BTreeMap<(String, String), u32> = BTreeMap::new();
+    for one in drives.iter().filter_map(key) {
+        *counts.entry(one).or_default() += 1;
+    }
+    for one in drives {
+        let count = key(one).and_then(|key| counts.get(&key)).copied();
+        if let Some(count @ 2..) = count {
+            one.health
+                .remarks
+                .push(format!("this drive is in the input {count} times"));
+        }
+    }
+}
+
+/// The rating of a drive: the user's for its model, the user's for all, the catalogue's; or why there is none.
+fn rating(
+    health: &Health,
+    ratings: &[UserRating],
+    catalogue: &[DriveSheet],
+) -> Result<Rating, String> {
+    let model = health.model.as_deref();
+    let own = ratings.iter().find(|one| {
+        one.model
+            .as_deref()
+            .is_some_and(|part| has_part(model, part))
+    });
+    let any = ratings.iter().find(|one| one.model.is_none());
+    if let Some(given) = own.or(any) {
+        return Ok(Rating {
+            tb: given.bytes * 1e-12,
+            of: String::from("--tbw"),
+            how: String::from("--tbw"),
+            kind: String::from("user"),
+        });
+    }
+    let model = model.ok_or("the SMART data does not name the model; give --tbw")?;
+    let (sheet, how) = in_catalogue(model, health.capacity_bytes, catalogue)
+        .ok_or("this catalogue has no rating of this model; give --tbw")?;
+    let id = &sheet.id;
+    let bytes = sheet
+        .endurance_bytes
+        .ok_or_else(|| format!("this catalogue has no rating of {id}; give --tbw"))?;
+    // A file may give drive writes a day instead of bytes.
+    let keys = ["endurance", "drive_writes_per_day"];
+    let figure = keys.iter().find_map(|key| sheet.figure(key));
+    let kind = figure.map_or("assumed", |figure| figure.kind.name());
+    Ok(Rating {
+        tb: bytes as f64 * 1e-12,
+        of: id.clone(),
+        how: match is_assumed(kind) {
+            true => format!("{how}; this rating is {kind}"),
+            false => how,
+        },
+        kind: kind.to_owned(),
+    })
+}
+
+/// Letters and digits in lower case.
+fn bare(text: &str) -> String {
+    text.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The same without words that makers leave out or add.
+fn bare_name(text: &str) -> String {
+    let extra = ["ssd", "nvme", "with", "heatsink", "dc"];
+    text.split(|c: char| !(c.is_alphanumeric() || c == '.'))
+        .map(str::to_lowercase)
+        .filter(|word| !extra.contains(&&**word))
+        .collect()
+}
+
+/// Least characters of a model number that is compared without its maker's name.
+const LEAST: usize = 8;
+/// Largest difference of capacities of one model.
+const CAPACITY: f64 = 0.1;
+
+/// The drive of the catalogue with this model number or name, and how it was found.
+fn in_catalogue<'a>(
+    model: &str,
+    capacity: Option<f64>,
+    catalogue: &'a [DriveSheet],
+) -> Option<(&'a DriveSheet, String)> {
+    let fits = |sheet: &&DriveSheet| {
+        let own = sheet.capacity as f64;
+        capacity.is_none_or(|bytes| (bytes / own - 1.0).abs() <= CAPACITY)
+    };
+    let wanted = bare(model);
+    let number = |sheet: &&DriveSheet| bare(&sheet.nvme.model_number) == wanted;
+    let find = |test: &dyn Fn(&&DriveSheet) -> bool| {
+        catalogue.iter().find(|sheet| test(sheet) && fits(sheet))
+    };
+    let words = |sheet: &DriveSheet, what: &str| format!("{} of this catalogue ({what})", sheet.id);
+    if let Some(sheet) = find(&number) {
+        return Some((sheet, words(sheet, "same model number")));
+    }
+    // `SSDPED1K375GA` for `INTEL SSDPED1K375GA`.
+    let code = |text: &str| {
+        text.split_once(' ')
+            .map_or_else(|| bare(text), |(_, rest)| bare(rest))
+    };
+    let codes = |sheet: &&DriveSheet| {
+        let own = &sheet.nvme.model_number;
+        [code(own), bare(own)]
+            .iter()
+            .any(|own| own.len() >= LEAST && (*own == wanted || *own == code(model)))
+            && own.contains(|c: char| c.is_ascii_digit())
+    };
+    if let Some(sheet) = find(&codes) {
+        return Some((
+            sheet,
+            words(sheet, "same model number without the maker's name"),
+        ));
+    }
+    let wanted = bare_name(model);
+    let named = |sheet: &&DriveSheet| bare_name(&sheet.name) == wanted;
+    find(&named).map(|sheet| (sheet, words(sheet, "same name")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smart::Figure;
+
+    fn health(written: f64, used: f64, hours: f64) -> Health {
+        let figure = |value| {
+            Some(Figure {
+                value,
+                rule: String::new(),
+            })
+        };
+        Health {
+            model: Some(String::from("A MODEL 1TB")),
+            written: figure(written),
+            used_percent: figure(used),
+            power_on_hours: Some(hours),
+            ..Health::default()
+        }
+    }
+
+    fn answer(drives: Vec<Health>, tbw: Option<f64>) -> Answer {
+        let ratings: Vec<UserRating> = tbw
+            .map(|bytes| UserRating { model: None, bytes })
+            .into_iter()
+            .collect();
+        let dump = Dump {
+            drives,
+            left_out: Vec::new(),
+        };
+        fleet(vec![dump], &ratings, &[]).expect("drives")
+    }
+
+    /// 100 of 600 TB in one year: 5 years are left. 20 % in one year: 4 years, 79/21 to 81/19.
+    #[test]
+    fn ends_are_those_of_the_mean_rate() {
+        let answer = answer(vec![health(100e12, 20.0, 8760.0)], Some(600e12));
+        let one = &answer.drives[0];
+        assert_eq!(one.to_rating.expect("rated").years, Some(5.0));
+        let used = one.to_used.expect("used");
+        assert_eq!(used.years, Some(4.0));
+        assert_eq!(
+            (used.least, used.most),
+            (rounded(79.0 / 21.0), Some(rounded(81.0 / 19.0)))
+        );
+        assert_eq!(one.end().expect("an end").0, Limit::PercentageUsed);
+        assert_eq!(one.written_gb_a_day, Some(rounded(100e3 / 365.0)));
+        assert_eq!(answer.shorter_than(4.5).len(), 1);
+        assert!(answer.shorter_than(3.9).is_empty());
+    }
+
+    #[test]
+    fn a_percentage_of_0_or_1_is_a_lower_bound_only() {
+        for (used, least) in [(0.0, 99.0), (1.0, 49.0)] {
+            let answer = answer(vec![health(1e12, used, 8760.0)], None);
+            let one = &answer.drives[0];
+            let to_used = one.to_used.expect("a bound");
+            assert_eq!(
+                (to_used.years, to_used.least, to_used.most),
+                (None, least, None)
+            );
+            assert!(one.end().is_none());
+        }
+    }
+
+    #[test]
+    fn drives_past_an_end_are_first_and_the_most_worn_before_others() {
+        let drives = vec![
+            health(1e12, 50.0, 8760.0),
+            health(700e12, 40.0, 8760.0),
+            health(10e12, 255.0, 8760.0),
+            health(0.0, 0.0, 10.0),
+        ];
+        let answer = answer(drives, Some(600e12));
+        let order: Vec<Option<f64>> = answer.drives.iter().map(|it| it.ends_in_years).collect();
+        assert_eq!(order, [Some(0.0), Some(0.0), Some(1.0), None]);
+        assert_eq!(answer.drives[0].ends_by, Some(Limit::PercentageUsed));
+        assert_eq!(answer.drives[1].ends_by, Some(Limit::Rating));
+        assert!(answer.drives[3].to_rating.is_none(), "nothing is written");
+    }
+
+    #[test]
+    fn impossible_rates_and_counters_that_disagree_are_remarked() {
+        // 2^48 units of 512,000 bytes in an hour.
+        let wrapped = answer(vec![health(1.4e19, 3.0, 1.0)], Some(600e18));
+        let one = &wrapped.drives[0];
+        assert!(one.to_rating.is_none() && one.written_gb_a_day.is_none());
+        assert!(
+            one.health.remarks[0].contains("impossible"),
+            "{:?}",
+            one.health.remarks
+        );
+        // 0.6 of 600 TB, but half of the cycles are used up.
+        let small = answer(vec![health(0.6e12, 50.0, 8760.0)], Some(600e12));
+        assert!(small.drives[0].health.remarks[0].contains("wrapped"));
+        let usual = answer(vec![health(300e12, 60.0, 8760.0)], Some(600e12));
+        assert!(usual.drives[0].health.remarks.is_empty());
+        let idle = answer(vec![health(5e12, 0.0, 0.0)], Some(600e12));
+        assert!(idle.drives[0].health.remarks[0].contains("power-on hours are 0"));
+        assert!(idle.drives[0].end().is_none());
+    }
+
+    #[test]
+    fn ratings_are_the_users_then_the_catalogues() {
+        let catalogue = catalogue::drives().expect("the built-in catalogue");
+        let of = |model: &str, bytes: Option<f64>, ratings: &[UserRating]| {
+            let health = Health {
+                model: Some(model.to_owned()),
+                capacity_bytes: bytes,
+                ..Health::default()
+            };
+            rating(&health, ratings, &catalogue)
+        };
+        let found = of("INTEL SSDPED1K375GA", Some(375.08e9), &[]).expect("a rating");
+        assert_eq!((&*found.of, &*found.kind), ("p4800x-375", "spec"));
+        assert!(found.how.contains("(same model number)"), "{}", found.how);
+        let found = of("SSDPED1K375GA", None, &[]).expect("a rating");
+        assert!(
+            found.how.contains("without the maker's name"),
+            "{}",
+            found.how
+        );
+        let found = of("Samsung SSD 980 PRO with Heatsink 1TB", None, &[]).expect("a rating");
+        assert_eq!((&*found.of, found.tb), ("980pro-1000", 600.0));
+        assert!(found.how.contains("(same name)"), "{}", found.how);
+        // Another capacity is another model.
+        assert!(of("Samsung SSD 980 PRO 2TB", Some(2e12), &[]).is_err());
+        assert!(of("Samsung SSD 980 PRO 1TB", Some(2e12), &[]).is_err());
+        assert!(of("Samsung SSD 870 EVO 1TB", None, &[]).is_err());
+        let user = |model: Option<&str>, bytes| UserRating {
+            model: model.map(str::to_owned),
+            bytes,
+        };
+        let given = [user(None, 1e14), user(Some("980 pro"), 7e14)];
+        let found = of("Samsung SSD 980 PRO 1TB", None, &given).expect("given");
+        assert_eq!((found.tb, &*found.of), (700.0, "--tbw"));
+        let found = of("another", None, &given).expect("given");
+        assert_eq!(found.tb, 100.0);
+    }
+
+    #[test]
+    fn ratings_for_no_drive_and_files_without_drives_are_refused() {
+        let ratings = [UserRating {
+            model: Some(String::from("870")),
+            bytes: 1e14,
+        }];
+        let dump = Dump {
+            drives: vec![health(1e12, 5.0, 10.0)],
+            left_out: Vec::new(),
+        };
+        let problems = fleet(vec![dump], &ratings, &[]).expect_err("no such drive");
+        assert!(problems.to_string().contains("--tbw 870"), "{problems}");
+        let disks = Dump {
+            drives: Vec::new(),
+            left_out: vec![String::from("ST4000: a hard disk")],
+        };
+        let problems = fleet(vec![disks], &[], &[]).expect_err("no SSD");
+        assert!(problems.to_string().contains("a hard disk"), "{problems}");
+    }
+}

@@ -1,0 +1,293 @@
+//! SMART data of drives, as `smartctl` (smartmontools) and `nvme smart-log` (nvme-cli) print it: JSON or text.
+//!
+//! A file may hold several drives: several documents, an array, an object with a document for each key, lines of a console
+//! between them, or text of several commands. A drive needs one of two figures: bytes that the host wrote, or a wear
+//! indicator. Anything else that is missing is a remark. Hard disks are left out, because writes do not wear them.
+//!
+//! Left out: logs that only a maker's own tool reads, and the extended logs (`nvme ocp`, `nvme intel smart-log-add`).
+//!
+//! Sources: NVMe base specification, SMART / Health Information log (a data unit is 1000 times 512 bytes, percentages above
+//! 254 are reported as 255); ACS-4, device statistics; SPC-4, log pages 02h and 03h; the key names in the output of
+//! smartmontools 6.5 to 7.5 and nvme-cli 1.8 to 2.11.
+
+mod ata;
+mod document;
+mod number;
+mod nvme_cli;
+mod plain;
+mod smartctl;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use text::foreign::{printable, utf16};
+use text::problem::{Place, Problem, Problems};
+
+/// Bytes of an NVMe data unit.
+const DATA_UNIT: f64 = 512_000.0;
+/// Most bytes that a drive can have written: a larger value is a broken counter.
+const MOST_WRITTEN: f64 = 1e20;
+/// Most hours that a drive can have been powered on: 60 years.
+const MOST_HOURS: f64 = 60.0 * 8766.0;
+/// Most characters of a name that is shown.
+const NAME: usize = 64;
+/// Most problems of one file that are reported.
+const PROBLEMS: usize = 20;
+
+/// The figure of a counter, and the rule that it was read by.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figure {
+    /// Bytes or percent.
+    pub value: f64,
+    /// Source and unit of the value.
+    pub rule: String,
+}
+
+/// State of one drive as its SMART data has it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Health {
+    /// File and line at which the drive's data begins.
+    pub place: String,
+    /// Device name on its host, such as `/dev/nvme0`.
+    pub device: Option<String>,
+    /// Model as the drive reports it.
+    pub model: Option<String>,
+    /// Serial number, for finding duplicates only.
+    #[serde(skip)]
+    pub serial: Option<String>,
+    /// Last four characters of the serial number.
+    pub serial_end: Option<String>,
+    /// `NVMe`, `ATA` or `SCSI`.
+    pub interface: &'static str,
+    /// Bytes that a host can address.
+    pub capacity_bytes: Option<f64>,
+    /// Bytes that the host wrote.
+    pub written: Option<Figure>,
+    /// Percentage Used, or what corresponds to it. NVMe caps it at 255.
+    pub used_percent: Option<Figure>,
+    /// Hours powered on.
+    pub power_on_hours: Option<f64>,
+    /// Spare blocks left, percent.
+    pub spare_percent: Option<f64>,
+    /// Spare below which the drive warns, percent.
+    pub spare_threshold_percent: Option<f64>,
+    /// Uncorrected media errors.
+    pub media_errors: Option<f64>,
+    /// Temperature in degrees Celsius.
+    pub temperature_celsius: Option<f64>,
+    /// Warnings of the drive, and figures that were refused.
+    pub remarks: Vec<String>,
+}
+
+impl Health {
+    fn new(place: String, interface: &'static str) -> Health {
+        Health {
+            place,
+            interface,
+            ..Health::default()
+        }
+    }
+
+    fn set_serial(&mut self, serial: Option<String>) {
+        self.serial_end = serial.as_ref().map(|serial| {
+            let count = serial.chars().count();
+            serial.chars().skip(count.saturating_sub(4)).collect()
+        });
+        self.serial = serial;
+    }
+
+    /// Takes host writes that are possible; refuses the others with a remark.
+    fn set_written(&mut self, bytes: f64, rule: impl Into<String>) {
+        match bytes <= MOST_WRITTEN {
+            true => {
+                self.written = Some(Figure {
+                    value: bytes,
+                    rule: rule.into(),
+                });
+            }
+            false => self.remarks.push(format!(
+                "host writes of {bytes:.3e} bytes are impossible: the counter is invalid"
+            )),
+        }
+    }
+
+    /// Takes a Percentage Used from 0 to 255.
+    fn set_used(&mut self, percent: f64, rule: impl Into<String>) {
+        match percent <= 255.0 {
+            true => {
+                self.used_percent = Some(Figure {
+                    value: percent,
+                    rule: rule.into(),
+                });
+            }
+            false => self.remarks.push(format!(
+                "a Percentage Used of {percent} is impossible: it is at most 255"
+            )),
+        }
+    }
+
+    fn set_hours(&mut self, hours: f64) {
+        match hours <= MOST_HOURS {
+            true => self.power_on_hours = Some(hours),
+            false => self.remarks.push(format!(
+                "{hours:.0} power-on hours are over 60 years: the counter is invalid or has another unit"
+            )),
+        }
+    }
+
+    /// Takes a temperature in degrees Celsius; 0 K and the like mean that the drive has no sensor.
+    fn set_temperature(&mut self, celsius: f64) {
+        if (-60.0..=150.0).contains(&celsius) {
+            self.temperature_celsius = Some(celsius);
+        }
+    }
+
+    /// Model and end of the serial number, or the device, or the place in the file.
+    pub fn label(&self) -> String {
+        match (&self.model, &self.serial_end) {
+            (Some(model), Some(end)) => format!("{model} …{end}"),
+            (Some(model), None) => model.clone(),
+            (None, _) => self.device.clone().unwrap_or_else(|| self.place.clone()),
+        }
+    }
+
+    /// Takes percentages of spare blocks; those above 100 are not supported.
+    fn set_spare(&mut self, percent: Option<f64>, threshold: Option<f64>) {
+        let valid = |value: Option<f64>| value.filter(|&value| value <= 100.0);
+        self.spare_percent = valid(percent).or(self.spare_percent);
+        self.spare_threshold_percent = valid(threshold).or(self.spare_threshold_percent);
+    }
+
+    /// The label and a colon before a message, unless the label is the message's place.
+    fn before_message(&self) -> String {
+        match self.model.is_some() || self.device.is_some() {
+            true => format!("{}: ", self.label()),
+            false => String::new(),
+        }
+    }
+
+    /// Problem of a drive without any figure that says how far it is worn; `None` if there is one.
+    fn missing(&self, keys: &str) -> Option<String> {
+        let has = self.written.is_some() || self.used_percent.is_some();
+        let more = self.remarks.iter().map(|remark| format!("; {remark}"));
+        (!has).then(|| {
+            format!(
+                "{}neither host writes nor a wear indicator: missing {keys}{}",
+                self.before_message(),
+                more.collect::<String>()
+            )
+        })
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Dump {
+    /// Drives that writes wear, in the order of the file.
+    pub drives: Vec<Health>,
+    /// Devices that were left out, each with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// What one document or section holds.
+enum Found {
+    /// A drive.
+    Drive(Box<Health>),
+    /// A device that writes do not wear.
+    LeftOut(String),
+}
+
+/// Reads the SMART data of all drives in a file.
+///
+/// # Errors
+/// Everything that keeps a drive of the file from being read: an incomplete document, a message of the program instead of
+/// data, a drive without figures of wear; or no SMART data at all.
+pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
+    let text = decoded(bytes);
+    if text.trim().is_empty() {
+        return Err(Problems::whole(origin, "the file is empty"));
+    }
+    let mut dump = Dump::default();
+    let mut problems = Problems::default();
+    let mut take = |found: Vec<Result<Found, Problem>>| {
+        for one in found {
+            match one {
+                Ok(Found::Drive(health)) => dump.drives.push(*health),
+                Ok(Found::LeftOut(why)) => dump.left_out.push(why),
+                Err(problem) => problems.0.push(problem),
+            }
+        }
+    };
+    for piece in document::pieces(origin, &text) {
+        match piece {
+            document::Piece::Json(documents) => take(documents),
+            document::Piece::Text { line, text } => take(plain::read(origin, line, text)),
+        }
+    }
+    if problems.0.len() > PROBLEMS {
+        let more = problems.0.len() - PROBLEMS;
+        problems.0.truncate(PROBLEMS);
+        problems
+            .0
+            .extend(Problems::whole(origin, format!("and {more} more problems")).0);
+    }
+    if problems.0.is_empty() && dump.drives.is_empty() && dump.left_out.is_empty() {
+        problems.0.push(Problem {
+            help: Some(String::from(ASK)),
+            ..whole(origin, "contains no SMART data that can be read")
+        });
+    }
+    problems.or(dump)
+}
+
+/// How to make a file that can be read.
+const ASK: &str = "make it with `smartctl -a -j /dev/nvme0 > smart.json` or `nvme smart-log -o json /dev/nvme0 > smart.json`, as root";
+
+fn whole(origin: &str, what: impl Into<String>) -> Problem {
+    Problem {
+        origin: origin.to_owned(),
+        place: Place::Whole,
+        what: what.into(),
+        help: None,
+    }
+}
+
+fn at_line(origin: &str, line: usize, what: impl Into<String>, help: &str) -> Problem {
+    Problem {
+        place: Place::Line(line),
+        help: Some(help.to_owned()),
+        ..whole(origin, what)
+    }
+}
+
+/// The text of a file, which may be UTF-16, as `>` of Windows PowerShell writes it.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let pair: Option<fn([u8; 2]) -> u16> = match utf16(bytes) {
+        Some(name) if name.contains("little") => Some(u16::from_le_bytes),
+        Some(_) => Some(u16::from_be_bytes),
+        None => None,
+    };
+    let text = match pair {
+        Some(pair) => {
+            let units = bytes.chunks_exact(2).map(|two| pair([two[0], two[1]]));
+            let units: Vec<u16> = units.collect();
+            Cow::Owned(String::from_utf16_lossy(&units))
+        }
+        None => String::from_utf8_lossy(bytes),
+    };
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => Cow::Owned(rest.to_owned()),
+        None => text,
+    }
+}
+
+/// A name from outside as it may be shown; `None` where there is none.
+fn name(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    let known = !text.is_empty() && !text.starts_with("[No Information");
+    known.then(|| printable(&text).chars().take(NAME).collect())
+}

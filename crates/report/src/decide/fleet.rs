@@ -312,3 +312,121 @@ pub fn json(answer: &Answer, command: &str) -> Value {
     let asked = json!({ "left_out": answer.left_out });
     document("drivelab life smart", command, &asked, &answer.drives)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::decide::fleet::{UserRating, fleet};
+    use study::smart;
+
+    /// All samples of the fuzz target, by name.
+    fn samples() -> Vec<Vec<u8>> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/smart");
+        let entries = std::fs::read_dir(folder).expect("seeds");
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let read = paths
+            .iter()
+            .map(|path| std::fs::read(path).expect("a seed"));
+        read.collect()
+    }
+
+    /// Everything that is printed of a file; `None` if it is refused.
+    fn printed(bytes: &[u8]) -> Option<[String; 3]> {
+        let dump = smart::read("a/folder/with/a/long/name/smart.json", bytes).ok()?;
+        let rating = UserRating {
+            model: None,
+            bytes: 6e14,
+        };
+        let found = fleet(vec![dump], &[rating], &[]).ok()?;
+        assert!(!json(&found, "").to_string().is_empty());
+        assert!(!crate::csv::fleet(&found).is_empty());
+        let notes = method(&found, "", None);
+        Some([answer(&found), table(&found, None), notes])
+    }
+
+    fn fits(bytes: &[u8]) -> bool {
+        let Some([first, table, notes]) = printed(bytes) else {
+            return false;
+        };
+        assert!(first.chars().count() <= LINE, "{first}");
+        for line in table.lines() {
+            assert!(line.chars().count() <= 80, "{table}");
+        }
+        let all = [first, table, notes].concat();
+        assert!(
+            !all.contains(|c: char| c.is_control() && c != '\n'),
+            "{all}"
+        );
+        true
+    }
+
+    /// Cut off anywhere, with digits, quotes and whole stretches changed: refused, or printed within its bounds.
+    #[test]
+    fn damaged_files_are_refused_or_printed_within_their_bounds() {
+        let mut state = 1u64;
+        let mut random = move |below: usize| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) as usize % below.max(1)
+        };
+        let (mut read, mut refused) = (0, 0);
+        for sample in samples() {
+            for round in 0..400 {
+                let mut bytes = sample.clone();
+                for _ in 0..=random(6) {
+                    let at = random(bytes.len());
+                    match random(5) {
+                        0 if round % 2 == 0 => bytes.truncate(at.max(1)),
+                        0 | 1 => {
+                            let digits = bytes.iter_mut().skip(at).take(24);
+                            digits
+                                .filter(|it| it.is_ascii_digit())
+                                .for_each(|it| *it = b'9');
+                        }
+                        2 => bytes[at] = [b'"', b'-', b'.', b'{', 0x1b, 0xff, b'e'][random(7)],
+                        3 => {
+                            let to = (at + random(40)).min(bytes.len());
+                            let copy = bytes[at..to].to_vec();
+                            let place = random(bytes.len());
+                            bytes.splice(place..place, copy);
+                        }
+                        _ => {
+                            let to = (at + random(40)).min(bytes.len());
+                            bytes.drain(at..to);
+                        }
+                    }
+                    if bytes.is_empty() {
+                        break;
+                    }
+                }
+                match fits(&bytes) {
+                    true => read += 1,
+                    false => refused += 1,
+                }
+            }
+        }
+        assert!(
+            read > 500 && refused > 500,
+            "{read} read, {refused} refused"
+        );
+    }
+
+    #[test]
+    fn names_of_drives_lose_the_maker_before_the_capacity() {
+        assert_eq!(
+            short_model("Samsung SSD 980 PRO 1TB", 30),
+            "Samsung SSD 980 PRO 1TB"
+        );
+        assert_eq!(
+            short_model("Samsung SSD 980 PRO 1TB", 20),
+            "Samsung 980 PRO 1TB"
+        );
+        assert_eq!(short_model("Samsung SSD 980 PRO 1TB", 17), "980 PRO 1TB");
+        assert_eq!(
+            short_model("SAMSUNG MZQL2960HCJR-00A07", 12),
+            "…0HCJR-00A07"
+        );
+    }
+}

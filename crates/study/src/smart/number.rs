@@ -42,10 +42,13 @@ pub(super) fn of_text(text: &str) -> Option<f64> {
         return u64::from_str_radix(digits, 16).ok().map(|it| it as f64);
     }
     let word = text.split_whitespace().next()?;
-    if word.contains(['e', 'E'])
-        && let Some(number) = plain(word)
+    let exponent = word.contains(['e', 'E']);
+    if exponent
+        && word
+            .chars()
+            .all(|c| c.is_ascii_digit() || "eE+-.".contains(c))
     {
-        return Some(number);
+        return plain(word);
     }
     let end = text.find(|c: char| !c.is_ascii_digit() && !is_separator(c));
     let number = text[..end.unwrap_or(text.len())].trim_end_matches(is_separator);

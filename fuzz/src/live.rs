@@ -67,8 +67,8 @@ pub fn fault_script(bytes: &[u8]) {
         Err(problems) => assert!(!problems.is_empty()),
         Ok(planned) => {
             for (_, one) in planned {
-                let again: faults::Fault = one.fault.to_string().parse().expect("as shown");
-                assert_eq!(again.to_string(), one.fault.to_string());
+                let again: faults::Planned = one.to_string().parse().expect("as shown");
+                assert_eq!(again.to_string(), one.to_string());
             }
         }
     }

@@ -15,7 +15,8 @@ use crate::output::remark;
 /// What befalls drives in a run.
 #[derive(clap::Args)]
 pub(crate) struct FaultArgs {
-    /// Let faults happen, one per line of this script, such as `at 2s nda.0: dies`; what came before and after each is told
+    /// Inject faults from this script, one per line, such as `at 2s nda.0: dies`, `at write 1234 nda.1: power-cut`,
+    /// `nda.1: unrecovered-read range 1GiB..2GiB` or `nda.1: error-rate reads 1e-4`; prints results before and after each
     #[arg(long, value_name = "SCRIPT")]
     fault: Option<PathBuf>,
 }

@@ -50,6 +50,8 @@ Examples:
 
   drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 8G
   echo power-cut | socat - unix:c.sock                                      (or kill -USR1)
+  echo 'at write 1234: power-cut' | socat - unix:c.sock                     counted from now
+  echo 'error-rate writes 1e-4 range 1GiB..2GiB for 10s' | socat - unix:c.sock
 
 Ctrl-C lets commands in flight complete and leaves everything durable.
 There is no authentication except for NBD with --tls-verify-peer: listen on loopback or on a trusted network only.")]
@@ -86,7 +88,8 @@ pub(crate) struct Args {
     #[arg(long)]
     compensate: bool,
 
-    /// Inject faults from this script, one per line, such as `at 10s medium-error 2048 8`
+    /// Inject faults from this script, one per line, such as `at 10s medium-error 2048 8`, `at write 1234: power-cut`,
+    /// `after 10 flushes nda.0: dies`, `unrecovered-read range 1GiB..2GiB` or `error-rate writes 1e-4`
     #[arg(long, value_name = "SCRIPT")]
     fault: Option<PathBuf>,
 
@@ -148,7 +151,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Kept until the end: their files are then removed.
     let _files = listen_at_all(&asked, sockets, &mut server)?;
     let faults = asked.faults.into_iter();
-    server.plan(faults.map(|one| (one.at, one.target, one.fault)).collect());
+    server.plan(
+        faults
+            .map(|one| (one.when, one.target, one.fault))
+            .collect(),
+    );
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::new(screen.clone());
         let every = Span::from_ms(1_000);

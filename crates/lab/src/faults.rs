@@ -3,20 +3,26 @@
 //!
 //! Left out, and refused with words: faults that only data show (a write that is lost, misdirected or rots, a sector that
 //! cannot be read, a flush that lies) and those of connections and of the air around a drive: `serve` and `prove` have
-//! them. A whole drive neither dies nor loses its power: a run would end with it.
+//! them. A whole pool does not fail: its members do.
 
-use model::data::{Bytes, Kept, Nothing, READY, Trouble};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use model::data::{Bytes, Draws, Kept, Nothing, OnHit, READY, Rule, Trigger, Trouble};
 use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition, Seeds};
 use model::tier::Pool;
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
-use workload::faults::{Fault, Planned};
+use workload::faults::{Fault, Planned, When};
 
 /// Something that befalls a drive, or a member of a pool, in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Befalls {
-    /// When, from the beginning of the run on.
+    /// Time since the start of the run, or since the trigger.
     pub at: Span,
+    /// The count of commands that triggers it; `None` for a fault by time alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
     /// Which member; none for the drive itself.
     pub member: Option<u16>,
     /// What.
@@ -42,6 +48,21 @@ pub enum Hardship {
     Wear(f64),
     /// What follows a power-on in the background begins again.
     Refresh,
+    /// Commands fail or are delayed, by kind, range or rate.
+    Rule(Rule),
+    /// All rules end.
+    Clear,
+}
+
+impl Hardship {
+    /// What a trigger does by itself, before the command that it counts is looked at. The owner does all else.
+    fn on_hit(self, draws: Draws) -> OnHit {
+        match self {
+            Hardship::FailsWrite => OnHit::NextWrite(Trouble::FailsWrite),
+            Hardship::Rule(rule) => OnHit::Adds(rule, draws),
+            _ => OnHit::Nothing,
+        }
+    }
 }
 
 impl Befalls {
@@ -54,10 +75,15 @@ impl Befalls {
         drive: &DriveConfig,
         member: Option<u16>,
     ) -> Result<Vec<Befalls>, String> {
-        let at = planned.at.unwrap_or(Span::ZERO);
+        let (at, trigger) = match planned.when {
+            When::AtOnce => (Span::ZERO, None),
+            When::At(span) => (span, None),
+            When::Count(trigger) => (Span::ZERO, Some(trigger)),
+        };
         let name = planned.drive.as_deref().unwrap_or("the drive");
         let befalls = |at, what, called: &str| Befalls {
             at,
+            trigger,
             member,
             what,
             called: format!("{name}: {called}"),
@@ -66,8 +92,18 @@ impl Befalls {
         let is_pool = matches!(drive, DriveConfig::Pool(_));
         let one = |what, called: &str| Ok(vec![befalls(at, what, called)]);
         match planned.fault {
-            Fault::Dies | Fault::Returns | Fault::PowerCut | Fault::FailsWrite if alone => {
-                Err(of_member(is_pool))
+            Fault::Dies
+            | Fault::Returns
+            | Fault::PowerCut
+            | Fault::FailsWrite
+            | Fault::Slow { .. }
+            | Fault::Wear(_)
+            | Fault::Refresh
+            | Fault::Rule(_)
+            | Fault::Clear
+                if alone && is_pool =>
+            {
+                Err(String::from("this befalls one member of a pool: name it"))
             }
             Fault::Dies => one(Hardship::Dies, "dies"),
             Fault::Returns => one(Hardship::Returns, "returns"),
@@ -76,7 +112,6 @@ impl Befalls {
                 befalls(at, Hardship::LosesPower, "loses its power"),
                 befalls(at + READY, Hardship::Returns, "returns"),
             ]),
-            Fault::Slow { .. } | Fault::Wear(_) if alone && is_pool => Err(of_member(true)),
             Fault::Slow { by, lasting } => {
                 let mut faults = vec![befalls(at, Hardship::Slow(by), &slower(by))];
                 if let Some(span) = lasting {
@@ -86,18 +121,18 @@ impl Befalls {
                 Ok(faults)
             }
             Fault::Wear(percent) => {
-                let mut worn = match (drive, member) {
-                    (DriveConfig::Pool(pool), Some(member)) => {
-                        pool.members[usize::from(member)].drive.clone()
-                    }
-                    _ => drive.clone(),
-                };
+                let mut worn = one_drive(drive, member).clone();
                 let set = worn.set_percentage_used(percent);
                 set.map_err(|refusal| refusal.to_string())?;
                 one(Hardship::Wear(percent), &format!("{percent} % used"))
             }
-            Fault::Refresh if alone && is_pool => Err(of_member(true)),
             Fault::Refresh => one(Hardship::Refresh, "tidies as after a power-on"),
+            Fault::Rule(rule) => {
+                let capacity = one_drive(drive, member).capacity_bytes();
+                planned.fault.fits(capacity)?;
+                one(Hardship::Rule(rule), &planned.fault.to_string())
+            }
+            Fault::Clear => one(Hardship::Clear, "errors and delays end"),
             Fault::MediumError { .. }
             | Fault::Heal { .. }
             | Fault::Lies
@@ -123,20 +158,27 @@ fn slower(by: Span) -> String {
     })
 }
 
-fn of_member(is_pool: bool) -> String {
-    String::from(match is_pool {
-        true => "this befalls one member of a pool: name it",
-        false => "this befalls a member of a pool, and the drive is none",
-    })
+/// A drive alone, or a member of a pool.
+fn one_drive(drive: &DriveConfig, member: Option<u16>) -> &DriveConfig {
+    match (drive, member) {
+        (DriveConfig::Pool(pool), Some(member)) => &pool.members[usize::from(member)].drive,
+        _ => drive,
+    }
 }
 
 /// Something to which hardships may happen.
 pub(crate) trait Vulnerable: Device {
-    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship);
+    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws);
+
+    /// Arms a trigger of a member, or of the drive itself; it counts from now on.
+    fn arm(&mut self, member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit);
+
+    /// The number of a trigger that has been hit, once for each.
+    fn take_hit(&mut self) -> Option<u32>;
 }
 
 /// What a hardship is to a drive with what it keeps.
-fn befall_one(now: Time, drive: &mut Kept<Drive, Nothing>, what: Hardship) {
+fn befall_one(now: Time, drive: &mut Kept<Drive, Nothing>, what: Hardship, draws: Draws) {
     match what {
         Hardship::Wear(percent) => {
             // It was possible when the script was read.
@@ -151,32 +193,83 @@ fn befall_one(now: Time, drive: &mut Kept<Drive, Nothing>, what: Hardship) {
             let until = Time::NEVER;
             drive.befall(now, Trouble::Slows { by, until });
         }
+        Hardship::Rule(rule) => drive.add_rule(now, rule, draws),
+        Hardship::Clear => drive.clear_rules(),
     }
 }
 
 impl Vulnerable for Kept<Drive, Nothing> {
-    fn befall(&mut self, now: Time, _member: Option<u16>, what: Hardship) {
-        befall_one(now, self, what);
+    fn befall(&mut self, now: Time, _member: Option<u16>, what: Hardship, draws: Draws) {
+        befall_one(now, self, what, draws);
+    }
+
+    fn arm(&mut self, _member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit) {
+        Kept::arm(self, trigger, number, on_hit);
+    }
+
+    fn take_hit(&mut self) -> Option<u32> {
+        Kept::take_hit(self)
     }
 }
 
 impl Vulnerable for Pool<Kept<Drive, Nothing>> {
-    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship) {
+    fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws) {
         let Some(member) = member else { return };
         match what {
             // Its tiers have to be told.
             Hardship::Returns => Pool::befall(self, now, member, Trouble::Returns),
-            what => self.with_member(member, |drive| befall_one(now, drive, what)),
+            what => self.with_member(member, |drive| befall_one(now, drive, what, draws)),
         }
+    }
+
+    fn arm(&mut self, member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit) {
+        if let Some(member) = member {
+            self.with_member(member, |drive| drive.arm(trigger, number, on_hit));
+        }
+    }
+
+    fn take_hit(&mut self) -> Option<u32> {
+        let members = self.members().len() as u16;
+        (0..members).find_map(|member| self.with_member(member, Kept::take_hit))
     }
 }
 
-/// A device that suffers faults at their times.
+/// Times of the faults that counts have triggered, and what they are called. Shared by the device and by who counts phases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Struck(Rc<RefCell<Vec<(Time, String)>>>);
+
+impl Struck {
+    fn add(&self, now: Time, called: &str) {
+        self.0.borrow_mut().push((now, called.to_owned()));
+    }
+
+    /// Those after the first `seen`.
+    pub(crate) fn after(&self, seen: usize) -> Vec<(Time, String)> {
+        self.0.borrow().get(seen..).unwrap_or_default().to_vec()
+    }
+}
+
+/// A fault whose time is known.
+#[derive(Clone, Debug)]
+struct Due {
+    at: Time,
+    /// Its number in the script.
+    number: u32,
+    fault: Befalls,
+}
+
+/// A device that suffers faults at their times, or when commands have been counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Suffering<D> {
     device: D,
     /// The last one first.
+    due: Vec<Due>,
+    /// All faults, in the order of the script.
     faults: Vec<Befalls>,
+    /// Triggers that have not been hit.
+    armed: usize,
+    struck: Struck,
+    seed: u64,
 }
 
 /// A drive in this state to which these faults happen; without them it does as [`Drive::new`]'s.
@@ -185,32 +278,97 @@ pub(crate) fn suffering(
     state: Precondition,
     seeds: Seeds,
     faults: &[Befalls],
+    struck: &Struck,
 ) -> Box<dyn Device> {
+    let seed = seeds.run;
     match config {
-        DriveConfig::Pool(pool) => Box::new(Suffering::new(pool.vulnerable(state, seeds), faults)),
+        DriveConfig::Pool(pool) => {
+            let pool = pool.vulnerable(state, seeds);
+            Box::new(Suffering::new(pool, faults, seed, struck))
+        }
         config => {
             let volatile = config.volatile_write_cache();
             let drive = Drive::new(config, state, seeds);
             let kept = Kept::new(drive, Nothing, Bytes::default(), volatile);
-            Box::new(Suffering::new(kept, faults))
+            Box::new(Suffering::new(kept, faults, seed, struck))
         }
     }
 }
 
 impl<D: Vulnerable> Suffering<D> {
-    fn new(device: D, faults: &[Befalls]) -> Suffering<D> {
-        let mut faults = faults.to_vec();
+    fn new(mut device: D, faults: &[Befalls], seed: u64, struck: &Struck) -> Suffering<D> {
+        let mut due = Vec::new();
+        let mut armed = 0;
+        for (number, fault) in (0..).zip(faults) {
+            let Some(trigger) = fault.trigger else {
+                due.push(Due {
+                    at: Time::ZERO + fault.at,
+                    number,
+                    fault: fault.clone(),
+                });
+                continue;
+            };
+            let on_hit = match fault.at == Span::ZERO {
+                true => fault.what.on_hit(draws(seed, number)),
+                false => OnHit::Nothing,
+            };
+            device.arm(fault.member, trigger, number, on_hit);
+            armed += 1;
+        }
         // In the order of their times; those of one time as they were written.
-        faults.sort_by_key(|fault| fault.at);
-        faults.reverse();
-        Suffering { device, faults }
+        due.sort_by_key(|it| it.at);
+        due.reverse();
+        Suffering {
+            device,
+            due,
+            faults: faults.to_vec(),
+            armed,
+            struck: struck.clone(),
+            seed,
+        }
     }
 
-    /// When the next fault happens.
+    /// When the next fault happens whose time is known.
     #[inline]
     fn next_fault(&self) -> Time {
-        let fault = self.faults.last();
-        fault.map_or(Time::NEVER, |fault| Time::ZERO + fault.at)
+        self.due.last().map_or(Time::NEVER, |it| it.at)
+    }
+
+    /// Lets a fault happen.
+    fn happen(&mut self, now: Time, number: u32, fault: &Befalls) {
+        let draws = draws(self.seed, number);
+        self.device.befall(now, fault.member, fault.what, draws);
+        if fault.trigger.is_some() {
+            self.struck.add(now, &fault.called);
+        }
+    }
+
+    /// Lets the faults happen whose triggers have been hit, and makes those due that follow later.
+    #[cold]
+    fn strike(&mut self, now: Time) {
+        while let Some(number) = self.device.take_hit() {
+            self.armed -= 1;
+            let Some(fault) = self.faults.get(number as usize).cloned() else {
+                continue;
+            };
+            let at = now + fault.at;
+            if at > now {
+                let before = self.due.partition_point(|it| it.at > at);
+                self.due.insert(before, Due { at, number, fault });
+            } else if fault.what.on_hit(draws(self.seed, number)) == OnHit::Nothing {
+                self.happen(now, number, &fault);
+            } else {
+                self.struck.add(now, &fault.called);
+            }
+        }
+    }
+}
+
+/// What a fault of this number draws from.
+fn draws(seed: u64, number: u32) -> Draws {
+    Draws {
+        seed,
+        fault: number.into(),
     }
 }
 
@@ -222,6 +380,9 @@ impl<D: Vulnerable> Device for Suffering<D> {
     #[inline]
     fn submit(&mut self, now: Time, command: Command) {
         self.device.submit(now, command);
+        if self.armed > 0 {
+            self.strike(now);
+        }
     }
 
     #[inline]
@@ -232,14 +393,20 @@ impl<D: Vulnerable> Device for Suffering<D> {
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let mut reached = now;
         if self.device.next_event() == now {
-            reached = self
-                .device
-                .advance(now, horizon.min(self.next_fault()), done);
+            // A trigger may be hit by any event.
+            let until = match self.armed {
+                0 => horizon.min(self.next_fault()),
+                _ => now,
+            };
+            reached = self.device.advance(now, until, done);
+        }
+        if self.armed > 0 {
+            self.strike(reached);
         }
         while self.next_fault() == reached
-            && let Some(fault) = self.faults.pop()
+            && let Some(Due { number, fault, .. }) = self.due.pop()
         {
-            self.device.befall(reached, fault.member, fault.what);
+            self.happen(reached, number, &fault);
             // What that ends at once is told at once.
             while self.device.next_event() == reached {
                 self.device.advance(reached, reached, done);
@@ -273,6 +440,7 @@ mod tests {
     fn befalls(at_us: u64, member: Option<u16>, what: Hardship) -> Befalls {
         Befalls {
             at: Span::from_us(at_us),
+            trigger: None,
             member,
             what,
             called: String::new(),
@@ -290,7 +458,42 @@ mod tests {
         conformance::check(|seed| {
             let drive = Drive::new(&config, Precondition::Fresh, seed);
             let kept = Kept::new(drive, Nothing, Bytes::default(), false);
-            Suffering::new(kept, &faults)
+            Suffering::new(kept, &faults, 1, &Struck::default())
+        });
+    }
+
+    #[test]
+    fn a_drive_with_rules_and_triggers_keeps_the_laws() {
+        use model::data::{Effect, Kind, Lasting, Moment};
+        let config = sheet("ram-disk");
+        let delay = |rate, range| {
+            Hardship::Rule(Rule {
+                kind: None,
+                effect: Effect::Delays(Span::from_us(40)),
+                range,
+                rate,
+                lasting: Lasting::Forever,
+            })
+        };
+        let by_count = |number, what| Befalls {
+            trigger: Some(Trigger {
+                kind: Kind::Writes,
+                moment: Moment::Arrival,
+                number,
+            }),
+            ..befalls(0, None, what)
+        };
+        let faults = [
+            befalls(0, None, delay(0.3, None)),
+            befalls(0, None, delay(1.0, Some((0, 1 << 20)))),
+            by_count(9, Hardship::Slow(Span::from_us(15))),
+            by_count(30, Hardship::Slow(Span::ZERO)),
+            by_count(60, Hardship::Clear),
+        ];
+        conformance::check(|seed| {
+            let drive = Drive::new(&config, Precondition::Fresh, seed);
+            let kept = Kept::new(drive, Nothing, Bytes::default(), false);
+            Suffering::new(kept, &faults, 1, &Struck::default())
         });
     }
 
@@ -326,7 +529,8 @@ mod tests {
             befalls(900, log, Hardship::FailsWrite),
         ];
         conformance::check(|seed| {
-            Suffering::new(config.vulnerable(Precondition::Fresh, seed), &faults)
+            let pool = config.vulnerable(Precondition::Fresh, seed);
+            Suffering::new(pool, &faults, 1, &Struck::default())
         });
     }
 
@@ -341,7 +545,8 @@ mod tests {
             befalls(700, Some(1), Hardship::Slow(Span::from_us(20))),
         ];
         conformance::check(|seed| {
-            Suffering::new(config.vulnerable(Precondition::Fresh, seed), &faults)
+            let pool = config.vulnerable(Precondition::Fresh, seed);
+            Suffering::new(pool, &faults, 1, &Struck::default())
         });
     }
 }

@@ -15,12 +15,12 @@ use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
 
-use crate::faults::suffering;
+use crate::faults::{Struck, suffering};
 use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{GoOn, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
-use crate::work::{run_on, run_on_drive};
+use crate::work::{run_on_drive, run_struck};
 
 /// What stands in for the simulation: is told the scenario, on which bench if it is on one, and how to simulate it.
 pub type StandIn = dyn Fn(
@@ -155,8 +155,9 @@ impl Lab {
             }
             // A drive to which something happens is not one that can be kept for others.
             let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
-            let mut device = suffering(config, scenario.state, seeds, &scenario.faults);
-            run_on(&mut *device, scenario, go_on)
+            let (faults, struck) = (&scenario.faults, Struck::default());
+            let mut device = suffering(config, scenario.state, seeds, faults, &struck);
+            run_struck(&mut *device, scenario, &struck, go_on)
         })
     }
 

@@ -6,7 +6,7 @@
 use model::{Capacity, Command, Completion, Device, Gauges, Op, Range, Span, Status, Time};
 use statistics::Histogram;
 
-use crate::faults::Befalls;
+use crate::faults::{Befalls, Struck};
 use crate::in_host::Host;
 
 /// A part of a run: from one fault to the next.
@@ -47,29 +47,52 @@ pub(crate) struct Phased<H> {
     inside: Vec<(Op, u32)>,
     phases: Vec<Phase>,
     current: usize,
+    /// What counts have triggered.
+    struck: Struck,
+    /// How many of those begin phases already.
+    seen: usize,
 }
 
 impl<H> Phased<H> {
     /// Faults of one time begin one phase; one at the very start begins none before it.
-    pub(crate) fn new(host: H, faults: &[Befalls]) -> Phased<H> {
+    pub(crate) fn new(host: H, faults: &[Befalls], struck: &Struck) -> Phased<H> {
         let mut faults: Vec<&Befalls> = faults.iter().collect();
+        faults.retain(|fault| fault.trigger.is_none());
         faults.sort_by_key(|fault| fault.at);
-        let mut phases = vec![phase(Time::ZERO)];
-        for fault in faults {
-            let from = Time::ZERO + fault.at;
-            if phases.last().is_none_or(|last| last.from < from) {
-                phases.push(phase(from));
-            }
-            if let Some(last) = phases.last_mut() {
-                let apart = if last.after.is_empty() { "" } else { ", " };
-                last.after = format!("{}{apart}{}", last.after, fault.called);
-            }
-        }
-        Phased {
+        let mut phased = Phased {
             host,
             inside: Vec::new(),
-            phases,
+            phases: vec![phase(Time::ZERO)],
             current: 0,
+            struck: struck.clone(),
+            seen: 0,
+        };
+        for fault in faults {
+            phased.begin(Time::ZERO + fault.at, &fault.called);
+        }
+        phased
+    }
+
+    /// A phase begins with a fault.
+    fn begin(&mut self, from: Time, called: &str) {
+        let next = self.phases.partition_point(|it| it.from <= from);
+        let at = match next.checked_sub(1) {
+            Some(before) if self.phases[before].from == from => before,
+            _ => {
+                self.phases.insert(next, phase(from));
+                next
+            }
+        };
+        let after = &mut self.phases[at].after;
+        let apart = if after.is_empty() { "" } else { ", " };
+        *after = format!("{after}{apart}{called}");
+    }
+
+    /// Phases begin with what counts have triggered since this was looked at last. No I/O that completed later has been counted.
+    fn look(&mut self) {
+        for (at, called) in self.struck.after(self.seen) {
+            self.seen += 1;
+            self.begin(at, &called);
         }
     }
 
@@ -143,6 +166,7 @@ impl<H: Host> Device for Phased<H> {
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let first = done.len();
         let reached = self.host.advance(now, horizon, done);
+        self.look();
         for completion in &done[first..] {
             self.count(completion);
         }

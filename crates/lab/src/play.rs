@@ -7,7 +7,7 @@ use model::host::{Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, Th
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
-use crate::faults::Befalls;
+use crate::faults::{Befalls, Struck};
 use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
 use crate::in_host::Host;
 use crate::phases::{Phase, Phased};
@@ -52,6 +52,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) files: Option<&'a OfFiles>,
     /// What befalls the device.
     pub(crate) faults: &'a [Befalls],
+    /// What counts have triggered of it.
+    pub(crate) struck: &'a Struck,
 }
 
 /// A workload that has run to its end.
@@ -115,7 +117,7 @@ fn play_in<H: Host, W: Workload>(
         return play_on(&mut host, around, workload, count_from, look);
     }
     let any: &mut dyn Host = &mut host;
-    let mut phased = Phased::new(any, around.faults);
+    let mut phased = Phased::new(any, around.faults, around.struck);
     let played = play_on(&mut phased, around, workload, count_from, look)?;
     Ok(Played {
         phases: phased.ended(played.end),

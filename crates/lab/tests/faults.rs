@@ -166,13 +166,142 @@ fn what_a_run_cannot_have_is_refused_with_words() {
             "{line}"
         );
     }
-    for line in ["dies", "power-cut"] {
-        assert!(
-            why(&one, None, line).contains("the drive is none"),
-            "{line}"
-        );
+    for line in ["dies", "at write 5: power-cut", "write-fault", "clear"] {
         assert!(why(&pool, None, line).contains("name it"), "{line}");
     }
+    let beyond = "unrecovered-read range 0..1000TB";
+    assert!(why(&one, None, beyond).contains("beyond the end"));
+    assert!(why(&pool, Some(1), beyond).contains("beyond the end"));
     assert!(why(&one, None, "stuck").contains("`serve` does"));
     assert!(!why(&one, None, "wear -1").is_empty());
+}
+
+/// What failed, and what was done, after the last fault that has struck.
+fn since_last(outcome: &Outcome) -> (u64, u64) {
+    let last = outcome.phases.last().expect("a phase");
+    let done = last.ways.iter().map(|way| way.latency.count()).sum();
+    (last.failed, done)
+}
+
+#[test]
+fn a_count_that_is_not_reached_changes_nothing() {
+    let cache = "write-back-cache(cache=p4801x-100, capacity=950pro-256)";
+    for (drive, member) in [
+        ("p4801x-100", None),
+        ("mirror(2*p4801x-100)", Some(0)),
+        (cache, Some(1)),
+    ] {
+        let plain = run(&scenario(drive, 60, &[]));
+        let never = "at write 1000000000: slow 1ms";
+        let never = run(&scenario(drive, 60, &[(member, never)]));
+        let with = Outcome {
+            phases: Vec::new(),
+            ..never
+        };
+        assert!(plain == with, "{drive}");
+    }
+}
+
+#[test]
+fn the_write_of_a_number_fails_and_no_other() {
+    for line in [
+        "at write 100: fails-write",
+        "at write 100: write-fault for 1 command",
+    ] {
+        let outcome = run(&scenario("p4801x-100", 60, &[(None, line)]));
+        let [before, after] = &outcome.phases[..] else {
+            panic!("{line}: {} phases", outcome.phases.len());
+        };
+        assert_eq!((before.failed, after.failed), (0, 1), "{line}");
+        // Eight are in flight at most.
+        let written = before.ways[1].latency.count();
+        assert!((92..100).contains(&written), "{line}: {written}");
+        assert_eq!(outcome.threads[0].write.errors, 1, "{line}");
+    }
+}
+
+#[test]
+fn a_member_that_dies_after_a_count_of_writes_has_done_them() {
+    let faults = [
+        (Some(0), "after 500 writes a: dies"),
+        (Some(1), "at read 5000000 a: dies"),
+    ];
+    let scenario = scenario("mirror(2*p4801x-100)", 60, &faults);
+    let outcome = run(&scenario);
+    assert!(outcome == run(&scenario), "the same again");
+    let after: Vec<&str> = outcome.phases.iter().map(|it| it.after.as_str()).collect();
+    assert_eq!(after, ["", "a: dies"]);
+    let before = outcome.phases[0].ways[1].latency.count();
+    assert!((492..=500).contains(&before), "{before}");
+    assert_eq!(since_last(&outcome).0, 0, "the other leg goes on");
+}
+
+#[test]
+fn a_power_cut_by_count_ends_a_second_later_also_of_a_drive_alone() {
+    let cut = |drive, member| {
+        let faults = [(member, "at write 100 a: power-cut")];
+        let outcome = run(&scenario(drive, 1_100, &faults));
+        let [before, without, back] = &outcome.phases[..] else {
+            panic!("{drive}: {} phases", outcome.phases.len());
+        };
+        assert_eq!(without.length(), Span::from_ms(1000), "{drive}");
+        // Those that the drive refused last are told when it is back.
+        assert!(before.failed == 0 && back.failed <= 8, "{drive}");
+        assert!(iops(back) > 1000.0, "{drive}");
+        without.failed
+    };
+    assert!(cut("p4801x-100", None) > 8, "nobody answers");
+    assert_eq!(cut("mirror(2*p4801x-100)", Some(1)), 0);
+}
+
+#[test]
+fn a_rate_of_errors_is_that_and_follows_the_seed() {
+    let rate = |seed| {
+        let faults = [(None, "error-rate reads 0.05"), (None, "at 30ms clear")];
+        let scenario = Scenario {
+            seed,
+            ..scenario("p4801x-100", 60, &faults)
+        };
+        let outcome = run(&scenario);
+        assert!(outcome == run(&scenario), "the same again");
+        assert_eq!(since_last(&outcome).0 / 8, 0, "those in flight at most");
+        outcome
+    };
+    let failed = |outcome: &Outcome| outcome.threads[0].read.errors;
+    let (one, two) = (rate(3), rate(4));
+    let reads = one.phases[0].ways[0].latency.count() as f64;
+    let share = failed(&one) as f64 / reads;
+    assert!((0.04..0.06).contains(&share), "{share} of {reads}");
+    assert_ne!(failed(&one), failed(&two));
+    assert_eq!(one.threads[0].write.errors, 0);
+}
+
+#[test]
+fn a_range_is_slow_or_fails_and_the_rest_is_as_before() {
+    // Half of what the job addresses.
+    let half = |words: &str| {
+        let line = format!("{words} range 0..128MiB");
+        run(&scenario("p4801x-100", 60, &[(None, &line)]))
+    };
+    let failing = half("unrecovered-read");
+    let read = &failing.threads[0].read;
+    let share = read.errors as f64 / (read.errors + read.ios) as f64;
+    assert!((0.45..0.55).contains(&share), "{share}");
+    let slow = half("delay 2ms reads");
+    let reads = &slow.phases[0].ways[0].latency;
+    assert!(reads.quantile(40.0) < Some(Span::from_ms(1)));
+    assert!(reads.quantile(60.0) > Some(Span::from_ms(2)));
+    let writes = &slow.phases[0].ways[1].latency;
+    assert!(writes.quantile(99.0) < Some(Span::from_ms(1)));
+}
+
+/// A mirror reads what one member cannot read from the other.
+#[test]
+fn a_mirror_hides_the_read_errors_of_one_member() {
+    let faults = [(Some(0), "a: error-rate reads 0.2")];
+    let outcome = run(&scenario("mirror(2*p4801x-100)", 60, &faults));
+    assert_eq!(outcome.threads[0].read.errors, 0);
+    let faults = [(Some(0), "a: error-rate reads 0.2")];
+    let outcome = run(&scenario("stripe(2*p4801x-100)", 60, &faults));
+    assert!(outcome.threads[0].read.errors > 0);
 }

@@ -1,11 +1,11 @@
-//! A line-by-line control of a running server: faults at once, power cut, status.
+//! A line-by-line control of a running server: faults, power cut, status.
 //!
-//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`workload::faults`], without
-//! `at`; and `status`, `help`, `save`.
+//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`workload::faults`], whose times
+//! and counts begin with the line; and `status`, `help`, `save`.
 
 use std::fmt::Write as _;
 
-use workload::faults::{Planned, SYNTAX, Target, Whole};
+use workload::faults::{Planned, SYNTAX, Target, WHEN, Whole};
 
 use crate::metrics;
 use crate::outbox::Outbox;
@@ -89,7 +89,9 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         "" => return Ok(String::new()),
         "status" => return Ok(metrics::text(port)),
         "help" => {
-            let mut text = String::from("status\nsave\n[DRIVE:] or MEMBER: followed by one of:\n");
+            let mut text = String::from("status\nsave\n");
+            let _ = writeln!(text, "[{}] [DRIVE: or MEMBER:] FAULT", WHEN.join(" or "));
+            text.push_str("FAULT is one of:\n");
             for fault in SYNTAX {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "  {fault}");
@@ -106,13 +108,10 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         _ => {}
     }
     let planned: Planned = line.parse()?;
-    if planned.at.is_some() {
-        return Err("`at` is for scripts: here it happens at once".into());
-    }
     let drives: Vec<Whole> = (0..port.drives()).map(|it| whole(port.drive(it))).collect();
     let target = Target::named(planned.drive.as_deref(), &drives)?;
     let remark = port.drive(target.drive).remark(&planned.fault);
-    port.fault(target, planned.fault)?;
+    port.fault_when(planned.when, target, planned.fault)?;
     Ok(remark.into())
 }
 

@@ -62,7 +62,7 @@ impl<C: Connection> Offline<C> {
         }
         for bell in std::mem::take(&mut self.bells) {
             match bell {
-                Bell::Fault(..) => {}
+                Bell::Fault(..) | Bell::Later(..) => {}
                 Bell::Ring(_) => self.with(|connection, out, port| connection.rung(out, port))?,
                 Bell::Notice(drive, notice) => {
                     self.with(|connection, out, port| connection.notice(drive, notice, out, port))?

@@ -11,7 +11,7 @@ use model::Time;
 use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
-use workload::faults::{Fault, Target};
+use workload::faults::{Fault, Target, When};
 
 use crate::lateness::Lateness;
 use crate::limits::Limits;
@@ -233,6 +233,7 @@ pub(crate) enum Bell {
     Ring(u32),
     Notice(usize, Notice),
     Fault(Target, Fault),
+    Later(Wall, Target, Fault),
 }
 
 /// An endpoint's way to the drives and the event loop.
@@ -380,6 +381,27 @@ impl Port<'_> {
         }
         self.notify(drive, Notice::Health);
         Ok(())
+    }
+
+    /// As [`Port::fault`], at this time or count, which begins now.
+    ///
+    /// # Errors
+    /// As [`Port::fault`].
+    pub fn fault_when(&mut self, when: When, target: Target, fault: Fault) -> Result<(), String> {
+        let drive = &mut self.drives[target.drive];
+        match when {
+            When::AtOnce => self.fault(target, fault),
+            When::Count(trigger) => drive.arm(target.member, trigger, fault),
+            When::At(span) => {
+                match target.member {
+                    None => drive.could_suffer(&fault)?,
+                    Some(member) => drive.member_could_suffer(member, &fault)?,
+                }
+                let at = self.wall.plus(span);
+                self.bells.push(Bell::Later(at, target, fault));
+                Ok(())
+            }
+        }
     }
 
     /// Begins to watch a descriptor; [`Ready::key`] will be `key`. It must be given up ([`Port::unwatch`] or closing

@@ -3,10 +3,9 @@
 use catalogue::{DriveSheet, Settings};
 use lab::scripted::of_line;
 use live::protocol::{Address, Places, Protocol, Service};
-use live::{Setup, StoreChoice, Wall};
-use model::Span;
+use live::{Setup, StoreChoice};
 use text::problem::Problems;
-use workload::faults::{Fault, Target, Whole};
+use workload::faults::{Fault, Target, When, Whole};
 
 use crate::drive::load;
 
@@ -37,8 +36,8 @@ pub(super) struct Asked {
 pub(super) struct AskedFault {
     /// Line of the script, from 1.
     pub(super) line: usize,
-    /// When.
-    pub(super) at: Wall,
+    /// When it happens.
+    pub(super) when: When,
     /// Whom it befalls.
     pub(super) target: Target,
     /// What.
@@ -184,11 +183,10 @@ fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFa
     };
     let mut faults = Vec::new();
     for (line, planned) in script_of(path, problems) {
-        let when = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
         match Target::named(planned.drive.as_deref(), drives) {
             Ok(target) => faults.push(AskedFault {
                 line,
-                at: when,
+                when: planned.when,
                 target,
                 fault: planned.fault,
             }),

@@ -1,5 +1,6 @@
 //! `drivelab serve` from outside: what it prints and refuses, and what is there after it was killed.
 
+mod counted;
 mod durable;
 mod faults;
 mod figures;

@@ -128,3 +128,62 @@ fn a_fault_of_a_folded_cluster_is_said_to_strike_all_that_a_node_stands_for() {
     let (_, said) = told("");
     assert!(!said.contains("strikes"), "{said}");
 }
+
+/// Counts and rates: the same script and seed give the same bytes, another seed draws other errors.
+#[test]
+fn a_run_with_counts_and_rates_is_the_same_again_with_its_seed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = "at read 500: delay 50us range 0..1GiB for 100 commands\n\
+                 after 900 reads: power-cut\n\
+                 error-rate reads 0.05\n";
+    let path = script(&folder, lines);
+    let run = |seed: &str| {
+        let more = ["--seed", seed, "--output-format=json"];
+        let args = [&["run", "p4801x-100", "--fault", &path], &more[..], &JOB].concat();
+        let output = drivelab(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let one = run("1");
+    assert!(one == run("1"), "the same bytes");
+    let json = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    let (one, two) = (json(&one), json(&run("2")));
+    let failed = |json: &Value| json["phases"][0]["failed"].as_u64().expect("a number");
+    assert!(failed(&one) > 0 && failed(&one) != failed(&two), "{one}");
+    let phases = one["phases"].as_array().expect("phases");
+    let after: Vec<_> = phases.iter().map(|it| it["after"].as_str()).collect();
+    let wanted = [
+        "the drive: unrecovered-read rate 0.05",
+        "the drive: delay 50000ns range 0..1073741824 for 100 commands",
+        "the drive: loses its power",
+    ];
+    assert_eq!(after, wanted.map(Some));
+}
+
+#[test]
+fn all_that_is_wrong_with_counts_and_rules_is_said_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = "at write 0: dies\nafter ten writes: dies\nerror-rate reads 2\n";
+    let refused = |lines: &str| {
+        let path = script(&folder, lines);
+        let args = ["run", "mirror(2*p4801x-100)", "--fault", &path];
+        let output = drivelab(&[&args, &JOB[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).to_owned()
+    };
+    let told = refused(lines);
+    for wanted in [
+        "commands are counted from 1",
+        "faults:1",
+        "`ten` is not a number",
+        "faults:2",
+        "`2` is not a rate above 0 and up to 1",
+        "faults:3",
+    ] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    let told = refused("at write 9: power-cut\np4801x-100.1: write-fault range 0..9TB\n");
+    for wanted in ["name it", "faults:1", "beyond the end", "faults:2"] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}

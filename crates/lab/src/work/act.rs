@@ -6,6 +6,7 @@ use text::problem::Problems;
 use workload::act::Act;
 
 use crate::act::tested::{ActTest, Tested};
+use crate::faults::Struck;
 use crate::outcome::{Of, Outcome};
 use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -20,6 +21,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     test: &ActTest,
+    struck: &Struck,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let (config, machine) = (&test.config, &scenario.machine);
@@ -54,6 +56,7 @@ pub(crate) fn run(
         gauges_every: scenario.series_every,
         files: None,
         faults: &scenario.faults,
+        struck,
     };
     let played = play(device, &around, act, count_from, &|act, now| {
         go_on(act.share(now))

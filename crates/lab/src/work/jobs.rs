@@ -6,6 +6,7 @@ use text::problem::Problems;
 use workload::Jobs;
 use workload::job::Job;
 
+use crate::faults::Struck;
 use crate::outcome::{Of, Outcome};
 use crate::play::{OfFiles, Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -16,6 +17,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     jobs: &[Job],
+    struck: &Struck,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let host = scenario.machine.host();
@@ -43,6 +45,7 @@ pub(crate) fn run(
         gauges_every: every,
         files: files.as_ref(),
         faults: &scenario.faults,
+        struck,
     };
     let played = play(device, &around, jobs, count_from, &|jobs, now| {
         go_on(jobs.share(now))

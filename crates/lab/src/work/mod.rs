@@ -7,6 +7,7 @@ mod trace;
 use model::{Device, Drive};
 use text::problem::Problems;
 
+use crate::faults::Struck;
 use crate::outcome::Outcome;
 use crate::progress::GoOn;
 use crate::scenario::{Scenario, Work};
@@ -39,9 +40,22 @@ pub(crate) fn run_on(
     scenario: &Scenario,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
+    run_struck(device, scenario, &Struck::default(), go_on)
+}
+
+/// As [`run_on`], on a device that says which counts have triggered faults.
+///
+/// # Errors
+/// As [`run_on`].
+pub(crate) fn run_struck(
+    device: impl Device,
+    scenario: &Scenario,
+    struck: &Struck,
+    go_on: GoOn<'_>,
+) -> Result<Outcome, Problems> {
     match &scenario.work {
-        Work::Jobs(jobs) => jobs::run(device, scenario, jobs, go_on),
-        Work::Trace(trace) => trace::run(device, scenario, trace, go_on),
-        Work::Act(test) => act::run(device, scenario, test, go_on),
+        Work::Jobs(jobs) => jobs::run(device, scenario, jobs, struck, go_on),
+        Work::Trace(trace) => trace::run(device, scenario, trace, struck, go_on),
+        Work::Act(test) => act::run(device, scenario, test, struck, go_on),
     }
 }

@@ -5,6 +5,7 @@ use statistics::ThreadOutcome;
 use text::problem::Problems;
 use workload::replay::{Layout, Pace, Replay};
 
+use crate::faults::Struck;
 use crate::outcome::{Of, Outcome, Replayed};
 use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -53,6 +54,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     replay: &TraceReplay,
+    struck: &Struck,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let (machine, trace) = (&scenario.machine, &*replay.trace);
@@ -69,6 +71,7 @@ pub(crate) fn run(
         gauges_every: scenario.series_every,
         files: None,
         faults: &scenario.faults,
+        struck,
     };
     let played = play(device, &around, workload, Time::ZERO, &|workload, _| {
         go_on(workload.share())

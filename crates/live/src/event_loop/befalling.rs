@@ -2,14 +2,78 @@
 
 use super::EventLoop;
 use crate::clock::Wall;
-use workload::faults::{Fault, Target};
+use workload::faults::{Fault, Target, When};
 
 use crate::port::{Ending, Notice};
+use crate::served::Struck;
 
 impl EventLoop {
-    /// Faults to come: when, to whom, what. At once those without a time.
-    pub fn plan(&mut self, faults: Vec<(Wall, Target, Fault)>) {
-        self.schedule.add(faults);
+    /// Faults of a script: when, to whom, what. Those without a time happen now; times and counts begin with the start.
+    pub fn plan(&mut self, faults: Vec<(When, Target, Fault)>) {
+        for (when, target, fault) in faults {
+            match when {
+                When::AtOnce => self.fault(target, &fault),
+                When::At(span) => self.plan_one(Wall::default().plus(span), target, fault),
+                When::Count(trigger) => {
+                    let drive = &mut self.drives[target.drive];
+                    if let Err(why) = drive.arm(target.member, trigger, fault) {
+                        self.log.say(&format!("{}: fault: {why}", drive.name()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A fault to come at this time.
+    pub(super) fn plan_one(&mut self, at: Wall, target: Target, fault: Fault) {
+        self.schedule.add(vec![(at, target, fault)]);
+    }
+
+    /// Says what counts have triggered on all drives, and does of it what they have not done themselves. Returns whether there was
+    /// something.
+    pub(super) fn strike_all(&mut self) -> bool {
+        let mut some = false;
+        for index in 0..self.drives.len() {
+            some |= self.struck(index);
+        }
+        some
+    }
+
+    fn struck(&mut self, index: usize) -> bool {
+        let mut some = false;
+        while let Some(struck) = self.drives[index].take_struck() {
+            some = true;
+            let Struck {
+                member,
+                fault,
+                result,
+            } = struck;
+            if member.is_none() && matches!(fault, Fault::PowerCut | Fault::Drop) {
+                self.fault(index.into(), &fault);
+                continue;
+            }
+            self.say_fault(index, member, &fault, result);
+            self.tell_all(index, Notice::Health);
+        }
+        some
+    }
+
+    fn say_fault(
+        &mut self,
+        index: usize,
+        member: Option<u16>,
+        fault: &Fault,
+        result: Result<(), String>,
+    ) {
+        let drive = &self.drives[index];
+        let whole = drive.name();
+        let members = drive.members();
+        let member = member.map_or("", |member| members[usize::from(member)]);
+        let apart = if member.is_empty() { "" } else { ": " };
+        self.log.say(&match result {
+            Ok(()) => format!("{whole}{apart}{member}: fault: {fault}"),
+            Err(why) => format!("{whole}{apart}{member}: {fault}: {why}"),
+        });
     }
 
     /// Lets a fault happen, and says so.
@@ -18,12 +82,8 @@ impl EventLoop {
         let index = target.drive;
         let drive = &mut self.drives[index];
         if let Some(member) = target.member {
-            let name = drive.members()[usize::from(member)].to_owned();
             let suffered = drive.member_suffers(now, member, fault);
-            self.log.say(&match suffered {
-                Ok(()) => format!("{}: {name}: fault: {fault}", drive.name()),
-                Err(why) => format!("{}: {name}: {fault}: {why}", drive.name()),
-            });
+            self.say_fault(index, Some(member), fault, suffered);
             self.tell_all(index, Notice::Health);
             return;
         }

@@ -391,10 +391,14 @@ impl EventLoop {
             }
             self.replies = replies;
             self.ring();
-            if idle && !self.places.any_dirty() {
+            let rests = idle && !self.places.any_dirty();
+            if !rests {
+                self.flush();
+            }
+            // After the replies before it have been sent.
+            if !self.strike_all() && rests {
                 return;
             }
-            self.flush();
         }
     }
 
@@ -435,6 +439,7 @@ impl EventLoop {
                     self.tell_all(drive, notice);
                 }
                 Bell::Fault(target, fault) => self.fault(target, &fault),
+                Bell::Later(at, target, fault) => self.plan_one(at, target, fault),
             }
         }
     }

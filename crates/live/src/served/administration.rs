@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use catalogue::DriveSheet;
+use model::data::Verdict;
 use model::management::{Health, LbaFormat, Management, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
 use model::{Command, Device, Gauge, Gauges, Op, Payload, Span, Time};
@@ -347,7 +348,11 @@ impl Served {
     /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], what the drive's buffer held is lost,
     /// and the drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the front ends.
     pub fn power_cut(&mut self, now: Time) -> PowerLoss {
-        let now = self.reach(now);
+        // Where a count has triggered it, the model has stood still since.
+        let now = match std::mem::take(&mut self.power_fails) {
+            true => self.now,
+            false => self.reach(now),
+        };
         let (back, cached_bytes, lines) = match &mut self.machine {
             Machine::Drive(it) => {
                 let mut lost = Vec::new();
@@ -447,6 +452,7 @@ impl Served {
             heard: false,
             before: Default::default(),
             payload: Payload::default(),
+            verdict: Verdict::default(),
         };
         let id = self.slots.insert(slot) as u32;
         pool.submit(self.now, Command::flush(id));

@@ -50,6 +50,9 @@ impl Served {
             }
             reasons.push(why);
         };
+        if self.dead {
+            is(Condition::Failed, "it does not answer".into());
+        }
         let (mut dead, mut full) = (0, false);
         if let Machine::Pool(pool) = &self.machine {
             if let Some(why) = pool.why_broken() {

@@ -3,6 +3,7 @@
 //! The drive itself knows no namespaces: it is one run of bytes in one format. The front end that divides it says how,
 //! and the drive remembers it with its data.
 
+use model::data::Verdict;
 use model::management::Refusal;
 use model::{Command, Op, Payload, Time};
 
@@ -78,6 +79,7 @@ impl Served {
             heard: false,
             before: self.mark(),
             payload: Payload::default(),
+            verdict: Verdict::default(),
         };
         let id = self.slots.insert(slot) as u32;
         let command = Command {

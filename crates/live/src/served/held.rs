@@ -79,8 +79,8 @@ impl Held {
         now < self.stuck_until || now < self.slow_until
     }
 
-    /// Holds a reply back.
-    pub(super) fn hold(&mut self, now: Time, submitted: Time, reply: Reply) {
+    /// Holds a reply back: as the drive is slow or stuck, and `more` than that.
+    pub(super) fn hold(&mut self, now: Time, more: Span, submitted: Time, reply: Reply) {
         let slow = if now < self.slow_until {
             now + self.slower
         } else {
@@ -88,7 +88,7 @@ impl Held {
         };
         self.count += 1;
         self.waiting.push(Reverse(Waiting {
-            until: slow.max(self.stuck_until),
+            until: (slow + more).max(self.stuck_until),
             order: self.count,
             submitted,
             reply,

@@ -13,6 +13,7 @@ mod findings;
 #[cfg(test)]
 mod full;
 mod held;
+mod injected;
 mod machine;
 mod moving;
 mod opening;
@@ -27,6 +28,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
+use model::data::{Moment, Verdict};
 use model::media::Precondition;
 use model::{Command, Completion, Op, Payload, Span, Status, Time};
 use slab::Slab;
@@ -38,6 +40,8 @@ use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
 pub use condition::Condition;
 use held::Held;
+use injected::Injected;
+pub use injected::Struck;
 use machine::Machine;
 use trouble::Trouble;
 
@@ -126,6 +130,8 @@ struct Slot {
     before: Mark,
     /// Its data, where members have them.
     payload: Payload,
+    /// What faults by range or rate do to it.
+    verdict: Verdict,
 }
 
 /// What has been done since the start.
@@ -202,6 +208,12 @@ pub struct Served {
     /// Replies that are ready to be taken.
     ready: Vec<Reply>,
     held: Held,
+    /// Faults by count, range and rate, if there have been any.
+    injected: Option<Box<Injected>>,
+    /// A drive alone that has failed: it answers nothing.
+    dead: bool,
+    /// Power is to fail at this time of the model, which stands still until the replies so far have been handed over.
+    power_fails: bool,
     counters: Counters,
     latencies: Latencies,
     /// With the store, and with the file of what the drive remembers.
@@ -230,6 +242,9 @@ impl Served {
             done: Vec::with_capacity(256),
             ready: Vec::with_capacity(256),
             held: Held::default(),
+            injected: None,
+            dead: false,
+            power_fails: false,
             counters: Counters::default(),
             latencies: Latencies::default(),
             troubles: Default::default(),
@@ -314,6 +329,7 @@ impl Served {
             heard: true,
             before: self.mark(),
             payload: Payload::default(),
+            verdict: Verdict::default(),
         };
         let command = Command {
             fua: request.fua || (self.has_write_cache() && !self.write_cache_enabled()),
@@ -330,6 +346,10 @@ impl Served {
         }
         if self.read_only && !matches!(request.op, Op::Read | Op::Flush) {
             self.end(&slot, Outcome::ReadOnly);
+            return;
+        }
+        if self.power_fails || self.dead {
+            self.end(&slot, self.unanswered());
             return;
         }
         if self.slots.len() == SLOTS {
@@ -352,6 +372,9 @@ impl Served {
             };
             slot.payload = payload;
         }
+        if self.injected.is_some() {
+            slot.verdict = self.judge(now, &command);
+        }
         let payload = slot.payload;
         let id = self.slots.insert(slot) as u32;
         let command = Command {
@@ -364,12 +387,15 @@ impl Served {
         }
         self.now = now;
         self.machine.submit(now, command);
+        if self.injected.is_some() {
+            self.strike();
+        }
     }
 
     /// When replies may be ready, or the drive has an event while commands are inside; [`Time::NEVER`] when idle.
     #[inline]
     pub fn next_event(&self) -> Time {
-        if !self.ready.is_empty() {
+        if !self.ready.is_empty() || self.power_fails {
             self.now
         } else if self.in_flight() == 0 {
             Time::NEVER
@@ -396,7 +422,7 @@ impl Served {
     pub fn complete_all(&mut self, replies: &mut Vec<Reply>) {
         while self.in_flight() > 0 {
             let next = self.machine.next_event().min(self.held.next());
-            if next == Time::NEVER {
+            if next == Time::NEVER || self.power_fails {
                 break;
             }
             self.run_until(next);
@@ -409,7 +435,7 @@ impl Served {
         loop {
             let (event, release) = (self.machine.next_event(), self.held.next());
             let next = event.min(release);
-            if next > until || next == Time::NEVER {
+            if next > until || next == Time::NEVER || self.power_fails {
                 return;
             }
             self.now = self.now.max(next);
@@ -430,6 +456,9 @@ impl Served {
             self.completed(&completion);
         }
         self.done.clear();
+        if self.injected.is_some() {
+            self.strike();
+        }
     }
 
     fn completed(&mut self, completion: &Completion) {
@@ -446,6 +475,10 @@ impl Served {
         );
         let outcome = match completion.status {
             _ if self.counts_on_room(slot.op) => self.no_room(),
+            Status::Success if slot.verdict.fails => match slot.op {
+                Op::Read => Outcome::UnrecoveredRead,
+                _ => Outcome::WriteFault,
+            },
             Status::Success => self.carry_out(&slot),
             Status::LbaOutOfRange => Outcome::OutOfRange,
             Status::UnrecoveredReadError => Outcome::UnrecoveredRead,
@@ -454,6 +487,9 @@ impl Served {
         };
         if outcome == Outcome::UnrecoveredRead {
             self.count_media_error();
+        }
+        if self.injected.is_some() && outcome == Outcome::Success {
+            self.count(slot.op, Moment::Completion);
         }
         self.end(&slot, outcome);
     }
@@ -545,8 +581,9 @@ impl Served {
             latency,
             payload: slot.payload,
         };
-        if self.held.holds(self.now) {
-            self.held.hold(self.now, slot.submitted, reply);
+        let more = slot.verdict.delay;
+        if self.held.holds(self.now) || more > Span::ZERO {
+            self.held.hold(self.now, more, slot.submitted, reply);
         } else {
             self.ready.push(reply);
         }

@@ -311,6 +311,17 @@ impl Pooled {
         self.pool.with_member(member, |it| what(it.drive_mut()))
     }
 
+    /// The same with one member, its drive and its store.
+    pub(super) fn with_kept<R>(&mut self, member: u16, what: impl FnOnce(&mut Member) -> R) -> R {
+        self.pool.with_member(member, what)
+    }
+
+    /// The number of a member's trigger that has been hit, once for each.
+    pub(super) fn take_hit(&mut self) -> Option<u32> {
+        let members = self.stores.len() as u16;
+        (0..members).find_map(|member| self.pool.with_member(member, Member::take_hit))
+    }
+
     /// The same with the store of one member.
     pub(super) fn with_disk<R>(&mut self, member: u16, what: impl FnOnce(&mut Disk) -> R) -> R {
         self.pool.with_member(member, |it| what(it.contents_mut()))

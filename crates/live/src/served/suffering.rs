@@ -2,7 +2,7 @@
 //!
 //! A drive alone suffers in its data and in its replies; of a pool each member suffers by itself, and its tiers find out.
 
-use model::data::Trouble;
+use model::data::{Rule, Trouble};
 use model::{Device, Gauge, Span, Time};
 
 use super::Served;
@@ -19,8 +19,13 @@ impl Served {
     /// # Errors
     /// Why the drive cannot have it.
     pub fn suffer(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
-        self.could_suffer(fault)?;
         let now = self.reach(now);
+        self.suffer_at(now, fault)
+    }
+
+    /// The same at the time of the last event.
+    pub(super) fn suffer_at(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
+        self.could_suffer(fault)?;
         match fault {
             Fault::MediumError { lba, blocks } | Fault::Heal { lba, blocks } => {
                 let start = self.start_of(*lba)?;
@@ -44,6 +49,13 @@ impl Served {
                 .machine
                 .each_drive(|drive| drive.set_ambient_celsius(now, *celsius)),
             Fault::Refresh => self.machine.each_drive(|drive| drive.begin_refresh(now)),
+            Fault::Dies => self.die(),
+            Fault::Returns => self.dead = false,
+            Fault::Rule(rule) => {
+                let draws = self.draws();
+                self.injector().add(now, *rule, draws);
+            }
+            Fault::Clear => self.injector().clear_rules(),
             _ => return Err("not a fault of the drive alone".into()),
         }
         Ok(())
@@ -65,9 +77,11 @@ impl Served {
     /// Why it cannot.
     pub fn could_suffer(&mut self, fault: &Fault) -> Result<(), String> {
         match fault {
-            Fault::Dies
-            | Fault::Returns
-            | Fault::Lies
+            Fault::Dies | Fault::Returns | Fault::Rule(_) | Fault::Clear if self.is_by_member() => {
+                Err(self.name_a_member())
+            }
+            Fault::Rule(_) => fault.fits(self.bytes),
+            Fault::Lies
             | Fault::FailsWrite
             | Fault::LosesWrite
             | Fault::Misdirects { .. }
@@ -151,6 +165,11 @@ impl Served {
                 return Ok((pool, OfMember::Warms(celsius)));
             }
             Fault::Refresh => return Ok((pool, OfMember::Refreshes)),
+            Fault::Rule(rule) => {
+                fault.fits(bytes)?;
+                return Ok((pool, OfMember::HasRule(rule)));
+            }
+            Fault::Clear => return Ok((pool, OfMember::HasNoRules)),
             Fault::Drop | Fault::Stuck { .. } | Fault::Unstuck => {
                 return Err("a member cannot have it, only the whole".into());
             }
@@ -183,6 +202,30 @@ impl Served {
     /// Why it cannot have it.
     pub fn member_suffers(&mut self, now: Time, member: u16, fault: &Fault) -> Result<(), String> {
         let now = self.reach(now);
+        self.member_suffers_at(now, member, fault)
+    }
+
+    /// What a member's next write meets, if this fault is of it.
+    pub(super) fn next_write(&mut self, member: Option<u16>, fault: &Fault) -> Option<Trouble> {
+        let now = self.now;
+        let Ok((_, OfMember::Trouble(trouble))) = self.of_member(now, member?, fault) else {
+            return None;
+        };
+        matches!(
+            trouble,
+            Trouble::FailsWrite | Trouble::LosesWrite | Trouble::Misdirects { .. }
+        )
+        .then_some(trouble)
+    }
+
+    /// As [`Served::member_suffers`], at the time of the last event.
+    pub(super) fn member_suffers_at(
+        &mut self,
+        now: Time,
+        member: u16,
+        fault: &Fault,
+    ) -> Result<(), String> {
+        let draws = self.draws();
         let (pool, what) = self.of_member(now, member, fault)?;
         match what {
             OfMember::Trouble(trouble) => pool.befall(now, member, trouble)?,
@@ -194,6 +237,8 @@ impl Served {
                 pool.with_drive(member, |drive| drive.set_ambient_celsius(now, celsius));
             }
             OfMember::Refreshes => pool.with_drive(member, |drive| drive.begin_refresh(now)),
+            OfMember::HasRule(rule) => pool.with_kept(member, |it| it.add_rule(now, rule, draws)),
+            OfMember::HasNoRules => pool.with_kept(member, |it| it.clear_rules()),
         }
         Ok(())
     }
@@ -206,6 +251,8 @@ enum OfMember {
     Wears(f64),
     Warms(f64),
     Refreshes,
+    HasRule(Rule),
+    HasNoRules,
 }
 
 fn until(now: Time, lasting: Option<Span>) -> Time {

@@ -1,7 +1,7 @@
 //! A drive that has become slow: what it has done is told later.
 //!
-//! The data have moved when the drive says so; only the answer waits. Answers keep their order. Left out: a drive that is
-//! slow with some commands only.
+//! The data have moved when the drive says so; only the answer waits. Answers of a slow drive keep their order; an answer that a
+//! rule delays ([`super::Rule`]) holds up no other.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,7 +15,10 @@ use crate::time::{Span, Time};
 pub(super) struct Delay {
     by: Span,
     until: Time,
+    /// In the order of their times.
     waiting: VecDeque<Completion>,
+    /// Time of the last answer that waits because the drive is slow.
+    last: Time,
 }
 
 impl Default for Delay {
@@ -24,6 +27,7 @@ impl Default for Delay {
             by: Span::ZERO,
             until: Time::ZERO,
             waiting: VecDeque::new(),
+            last: Time::ZERO,
         }
     }
 }
@@ -45,25 +49,30 @@ impl Delay {
         self.waiting.front().map_or(Time::NEVER, |it| it.at)
     }
 
-    /// Whether an answer of `now` waits: because the drive is slow, or behind others.
+    /// Whether an answer of `now` waits: because the drive is slow, or for answers of when it was.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> bool {
-        (now < self.until && self.by > Span::ZERO) || !self.waiting.is_empty()
+        let slow = now < self.until && self.by > Span::ZERO;
+        slow || (now <= self.last && !self.waiting.is_empty())
     }
 
-    /// Holds an answer back.
-    pub(super) fn hold(&mut self, mut completion: Completion) {
+    /// Holds an answer back: as the drive is slow, and `more` than that.
+    pub(super) fn hold(&mut self, mut completion: Completion, more: Span) {
         let by = match completion.at < self.until {
             true => self.by,
             false => Span::ZERO,
         };
-        let last = self.waiting.back().map_or(Time::ZERO, |it| it.at);
-        let at = (completion.at + by).max(last);
+        let slow = (completion.at + by).max(self.last);
+        if self.holds(completion.at) {
+            self.last = slow;
+        }
+        let at = slow + more;
         completion
             .anatomy
             .add(Part::Controller, at.since(completion.at));
         completion.at = at;
-        self.waiting.push_back(completion);
+        let behind = self.waiting.partition_point(|it| it.at <= at);
+        self.waiting.insert(behind, completion);
     }
 
     /// Appends what leaves at `now`.
@@ -76,6 +85,7 @@ impl Delay {
 
     /// All that waits; nothing does any more.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Completion> {
+        self.last = Time::ZERO;
         self.waiting.drain(..)
     }
 }

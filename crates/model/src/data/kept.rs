@@ -7,11 +7,13 @@
 //! Left out: which of the undecided writes the drive's own firmware would already have written. Who wants one answer
 //! gets the drive's own ([`Device::power_cut`]); who wants all of them tries each ([`Kept::undecided`]).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::bytes::Bytes;
 use super::contents::Contents;
 use super::delay::Delay;
+use super::inject::{Draws, Injector, Moment, OnHit, Rule, Trigger, Verdict};
 use super::trouble::Trouble;
 use super::unflushed::{Undecided, Unflushed};
 use crate::anatomy::{Anatomy, Part};
@@ -38,6 +40,8 @@ struct Inside {
     /// Acknowledgements before it.
     before: u64,
     fate: Fate,
+    /// How much later it is answered than the drive completes it.
+    delay: Span,
     /// Whether somebody waits for it; the drive finishes what it has even when it answers nobody.
     heard: bool,
 }
@@ -66,6 +70,8 @@ pub struct Kept<D, C> {
     answers_at: Time,
     finished: Vec<Completion>,
     delay: Delay,
+    /// Faults by count and place, if there are any.
+    injector: Option<Box<Injector>>,
 }
 
 impl<D: Device, C: Contents> Kept<D, C> {
@@ -91,6 +97,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
             answers_at: Time::NEVER,
             finished: Vec::new(),
             delay: Delay::default(),
+            injector: None,
         }
     }
 
@@ -215,6 +222,46 @@ impl<D: Device, C: Contents> Kept<D, C> {
         self.changes += 1;
     }
 
+    /// Arms a trigger, which counts from now on: see [`Injector::arm`]. Commands that reach a dead drive are not counted.
+    pub fn arm(&mut self, trigger: Trigger, number: u32, on_hit: OnHit) {
+        let injector = self.injector.get_or_insert_default();
+        injector.arm(trigger, number, on_hit);
+    }
+
+    /// Adds a rule for commands that arrive from now on: see [`Injector::add`].
+    pub fn add_rule(&mut self, now: Time, rule: Rule, draws: Draws) {
+        let injector = self.injector.get_or_insert_default();
+        injector.add(now, rule, draws);
+    }
+
+    /// Ends all rules.
+    pub fn clear_rules(&mut self) {
+        if let Some(injector) = &mut self.injector {
+            injector.clear_rules();
+        }
+    }
+
+    /// The number of a trigger that has been hit, once for each.
+    pub fn take_hit(&mut self) -> Option<u32> {
+        self.injector.as_mut()?.take_hit()
+    }
+
+    /// Counts a command that arrives, and what rules do to it.
+    #[cold]
+    fn judge(&mut self, now: Time, command: &Command) -> Verdict {
+        self.count(now, command.op, Moment::Arrival);
+        let injector = self.injector.as_mut();
+        injector.map_or_else(Verdict::default, |it| it.judge(now, command))
+    }
+
+    #[cold]
+    fn count(&mut self, now: Time, op: Op, moment: Moment) {
+        let injector = self.injector.as_mut();
+        if let Some(trouble) = injector.and_then(|it| it.count(now, op, moment)) {
+            self.befall(now, trouble);
+        }
+    }
+
     /// Everything inside is answered at once, and what it would have written is undecided until the drive returns.
     fn die(&mut self, now: Time) {
         if self.dead {
@@ -267,7 +314,8 @@ impl<D: Device, C: Contents> Kept<D, C> {
         back
     }
 
-    fn completed(&mut self, completion: &Completion) -> Option<Completion> {
+    /// The answer to a command that the drive has completed, and how much later it is given.
+    fn completed(&mut self, completion: &Completion) -> Option<(Completion, Span)> {
         let slot = completion.id as usize;
         let inside = self.inside.get_mut(slot).and_then(Option::take)?;
         self.free.push(completion.id);
@@ -281,16 +329,26 @@ impl<D: Device, C: Contents> Kept<D, C> {
             Status::Success => self.carry_out(&inside),
             other => other,
         };
-        Some(Completion {
+        if self.injector.is_some() && status == Status::Success {
+            self.count(completion.at, inside.command.op, Moment::Completion);
+        }
+        let answer = Completion {
             id: inside.command.id,
             status,
             ..*completion
-        })
+        };
+        Some((answer, inside.delay))
     }
 
     /// Moves the data of a command that the drive has done.
     fn carry_out(&mut self, inside: &Inside) -> Status {
         let command = &inside.command;
+        if inside.fate == Fate::Fails {
+            return match command.op {
+                Op::Read => Status::UnrecoveredReadError,
+                _ => Status::WriteFault,
+            };
+        }
         match command.op {
             Op::Read => return self.read(command),
             Op::Flush => {
@@ -303,9 +361,6 @@ impl<D: Device, C: Contents> Kept<D, C> {
                 return done.map_or(Status::WriteFault, |()| Status::Success);
             }
             Op::Write | Op::WriteZeroes | Op::Deallocate => {}
-        }
-        if inside.fate == Fate::Fails {
-            return Status::WriteFault;
         }
         self.acknowledged += 1;
         let Some(at) = self.place(inside) else {
@@ -376,9 +431,16 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
             self.answers_at = now;
             return;
         }
+        let verdict = match self.injector.is_some() {
+            true => self.judge(now, &command),
+            false => Verdict::default(),
+        };
         let mut fate = Fate::AsAsked;
         if matches!(command.op, Op::Write | Op::WriteZeroes) {
             fate = core::mem::replace(&mut self.next_write, Fate::AsAsked);
+        }
+        if verdict.fails {
+            fate = Fate::Fails;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.inside.push(None);
@@ -391,6 +453,7 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
             turn: self.submissions,
             before: self.acknowledged,
             fate,
+            delay: verdict.delay,
             heard: true,
         });
         if !matches!(command.op, Op::Read | Op::Flush) {
@@ -429,8 +492,8 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
         let late = self.delay.holds(ended);
         for completion in finished.drain(..) {
             match self.completed(&completion) {
-                Some(answer) if late => self.delay.hold(answer),
-                answer => done.extend(answer),
+                Some((answer, by)) if late || by > Span::ZERO => self.delay.hold(answer, by),
+                answer => done.extend(answer.map(|(answer, _)| answer)),
             }
         }
         self.finished = finished;

@@ -13,6 +13,7 @@ mod bytes;
 mod contents;
 mod delay;
 mod image;
+mod inject;
 mod kept;
 mod nothing;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod unflushed;
 pub use bytes::Bytes;
 pub use contents::{Contents, Unreadable, Unwritable};
 pub use image::Image;
+pub use inject::{Draws, Effect, Injector, Kind, Lasting, Moment, OnHit, Rule, Trigger, Verdict};
 pub use kept::Kept;
 pub use nothing::Nothing;
 pub use trouble::{READY, Trouble};

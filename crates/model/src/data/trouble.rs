@@ -1,7 +1,7 @@
 //! What may go wrong with one drive and its data, beside a power cut: as people who studied fleets of drives tell it
 //! (whole drives die; writes are acknowledged and lost or land elsewhere; sectors rot; flushes lie).
 //!
-//! Left out: drives that are slow with some commands only.
+//! Left out: errors and delays by range, rate or count, which are an [`super::Injector`]'s.
 
 use crate::time::{Span, Time};
 

@@ -1,24 +1,34 @@
-//! Faults on demand: what a test wants a drive to suffer, and when.
+//! Fault scripts: what happens to a drive or to a member of a pool, and when.
 //!
 //! A script has a fault a line, `#` begins a comment:
 //! ```text
 //! at 10s p4800x-375: medium-error 2048 8      LBAs 2048 to 2055 cannot be read until they are written
 //! at 12s slow 2ms for 5s                      every command takes 2 ms longer
 //! at 15s nda.0: dies                          a member of a pool does not answer any more
+//! at write 1234: power-cut                    power fails while the 1234th write of the first drive is in flight
+//! after 10 flushes nda.0: dies                a member fails once it has completed ten flushes
+//! nda.1: unrecovered-read range 1GiB..2GiB    reads of these addresses of a member fail
+//! error-rate writes 1e-4 for 1000 commands    each of the next 1000 writes fails with this probability
 //! ```
-//! Without `at` it happens at once (at the start), without a name it happens to the first drive. `at` counts from the start:
-//! of a server in wall time, of a run in virtual time; other times are the drive's own. A server's control socket takes the
-//! same lines. A member of a pool is named alone, or as `POOL/MEMBER` where several pools have one of that name.
+//! Without `at` or `after` it happens at once (at the start), without a name it happens to the first drive. `at TIME` counts from the
+//! start: of a server in wall-clock time, of a run in virtual time; other times are the drive's own. `at write N` is the arrival of the
+//! Nth write at the drive or member that is named, `after N writes` the completion of the Nth without an error; both count from
+//! the start. A server's control socket takes the same lines; times and counts begin with the line there. A member of a pool is
+//! named alone, or as `POOL/MEMBER` where several pools have one of that name.
 //!
 //! Left out: who can have which fault. Servers and runs say so themselves.
 
+mod rules;
 mod target;
+mod when;
 
 use std::fmt;
 
 use model::Span;
+use model::data::{Kind, Rule};
 
 pub use target::{Target, Whole};
+pub use when::{WHEN, When};
 
 /// What happens to a drive, or to a member of a pool.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,6 +91,10 @@ pub enum Fault {
         /// The block.
         lba: u64,
     },
+    /// Commands fail or are delayed, by kind, range of addresses or rate.
+    Rule(Rule),
+    /// All [`Fault::Rule`]s end.
+    Clear,
 }
 
 /// A fault of a script, and the line it stands in, counted from 1.
@@ -89,8 +103,8 @@ pub type Scripted = (usize, Planned);
 /// A fault, where and when.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// Time since the start; none for at once.
-    pub at: Option<Span>,
+    /// When it happens.
+    pub when: When,
     /// Name of the drive, or of a member; none for the first drive.
     pub drive: Option<String>,
     /// What happens.
@@ -116,6 +130,12 @@ pub const SYNTAX: &[&str] = &[
     "loses-write",
     "misdirects BLOCKS",
     "rots LBA",
+    "unrecovered-read [range FROM..TO] [rate RATE] [for TIME|N commands]",
+    "write-fault [range FROM..TO] [rate RATE] [for TIME|N commands]",
+    "flush-fault [rate RATE] [for TIME|N commands]",
+    "error-rate reads|writes|flushes RATE [range FROM..TO] [for TIME|N commands]",
+    "delay TIME [reads|writes|flushes] [range FROM..TO] [rate RATE] [for TIME|N commands]",
+    "clear",
 ];
 
 /// The faults of a script with their lines.
@@ -174,6 +194,16 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
         .map_err(|_| format!("`{word}` is not a number that fits here"))
 }
 
+/// The kind of commands that a word names, in singular or plural.
+fn kind(word: &str) -> Result<Kind, String> {
+    match word {
+        "read" | "reads" => Ok(Kind::Reads),
+        "write" | "writes" => Ok(Kind::Writes),
+        "flush" | "flushes" => Ok(Kind::Flushes),
+        _ => Err(format!("`{word}` should be reads, writes or flushes")),
+    }
+}
+
 fn lasting(words: &[&str]) -> Result<Option<Span>, String> {
     match words {
         [] => Ok(None),
@@ -198,6 +228,9 @@ impl std::str::FromStr for Fault {
 
     fn from_str(line: &str) -> Result<Fault, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some(rule) = rules::rule(&words) {
+            return rule.map(Fault::Rule);
+        }
         Ok(match words[..] {
             ["medium-error", lba, blocks] => Fault::MediumError {
                 lba: number(lba)?,
@@ -229,6 +262,7 @@ impl std::str::FromStr for Fault {
                 blocks: number(blocks)?,
             },
             ["rots", lba] => Fault::Rots { lba: number(lba)? },
+            ["clear"] => Fault::Clear,
             _ => return Err(not_a_fault(line, words.first().copied())),
         })
     }
@@ -238,26 +272,30 @@ impl std::str::FromStr for Planned {
     type Err = String;
 
     fn from_str(line: &str) -> Result<Planned, String> {
-        let mut rest = line.trim();
-        let mut at = None;
-        if let Some(after) = rest.strip_prefix("at ") {
-            let after = after.trim_start();
-            let (word, after) = after
-                .split_once(char::is_whitespace)
-                .ok_or("what shall happen is missing")?;
-            at = Some(time(word)?);
-            rest = after.trim_start();
-        }
+        let (when, mut rest) = when::when(line.trim())?;
         let mut drive = None;
         if let Some((name, after)) = rest.split_once(':') {
+            if name.trim().is_empty() {
+                return Err("the name before `:` is missing".into());
+            }
             drive = Some(name.trim().to_owned());
             rest = after;
         }
         Ok(Planned {
-            at,
+            when,
             drive,
             fault: rest.parse()?,
         })
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.when)?;
+        if let Some(drive) = &self.drive {
+            write!(f, "{drive}: ")?;
+        }
+        write!(f, "{}", self.fault)
     }
 }
 
@@ -286,68 +324,11 @@ impl fmt::Display for Fault {
             Fault::LosesWrite => f.write_str("loses-write"),
             Fault::Misdirects { blocks } => write!(f, "misdirects {blocks}"),
             Fault::Rots { lba } => write!(f, "rots {lba}"),
+            Fault::Rule(rule) => rules::show(rule, f),
+            Fault::Clear => f.write_str("clear"),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_is_read_as_written() {
-        let text = "# soon\nat 10s p4800x-375: medium-error 2048 8\nslow 2ms for 5s # a while\n";
-        let planned = script(text).expect("a good script");
-        let lines: Vec<usize> = planned.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [2, 3]);
-        let planned: Vec<Planned> = planned.into_iter().map(|(_, fault)| fault).collect();
-        assert_eq!(
-            planned,
-            [
-                Planned {
-                    at: Some(Span::from_ms(10_000)),
-                    drive: Some("p4800x-375".into()),
-                    fault: Fault::MediumError {
-                        lba: 2048,
-                        blocks: 8
-                    },
-                },
-                Planned {
-                    at: None,
-                    drive: None,
-                    fault: Fault::Slow {
-                        by: Span::from_ms(2),
-                        lasting: Some(Span::from_ms(5_000)),
-                    },
-                },
-            ]
-        );
-    }
-
-    #[test]
-    fn everything_wrong_is_said_with_its_line() {
-        let problems = script("wear much\n\nat 5 drop\nexplode\n").expect_err("bad");
-        let lines: Vec<usize> = problems.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [1, 3, 4]);
-        assert!(problems[2].1.contains("medium-error LBA BLOCKS"));
-        let problems = script("slow").expect_err("no time");
-        assert_eq!(problems[0].1, "`slow` should be `slow TIME [for TIME]`");
-    }
-
-    #[test]
-    fn what_is_shown_can_be_read_again() {
-        for text in [
-            "slow 2000000ns for 5ns",
-            "heal 1 2",
-            "wear 104",
-            "stuck",
-            "power-cut",
-            "returns",
-            "misdirects 16",
-            "rots 2048",
-        ] {
-            let fault: Fault = text.parse().expect("a fault");
-            assert_eq!(fault.to_string(), text);
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,103 @@
+//! When a fault happens: at once, at a time, or by a count of commands.
+
+use std::fmt;
+
+use model::Span;
+use model::data::{Kind, Moment, Trigger};
+
+use super::{kind, number, time};
+
+/// When a fault happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// At once: with the start of a script, or when the control line is read.
+    AtOnce,
+    /// This long after the start of the script or the control line.
+    At(Span),
+    /// With a command that reaches the drive or member, counted from the start of the script or the control line.
+    Count(Trigger),
+}
+
+/// What may stand before a drive's name and the fault, for help and messages.
+pub const WHEN: &[&str] = &[
+    "at TIME",
+    "at write|read|flush N",
+    "after N writes|reads|flushes",
+];
+
+/// The first word of a line, and what follows it. A colon ends a word and is dropped.
+fn word(line: &str) -> (&str, &str) {
+    let end = line.find(|c: char| c == ':' || c.is_whitespace());
+    let (word, rest) = line.split_at(end.unwrap_or(line.len()));
+    (word, rest.trim_start())
+}
+
+/// What follows the last word of a trigger, whose colon is dropped.
+fn after_colon(rest: &str) -> Result<&str, String> {
+    let rest = rest.strip_prefix(':').unwrap_or(rest).trim_start();
+    match rest {
+        "" => Err("the fault is missing".into()),
+        rest => Ok(rest),
+    }
+}
+
+fn trigger(kind: Kind, moment: Moment, count: &str) -> Result<When, String> {
+    let number = number(count)?;
+    match number {
+        0 => Err("commands are counted from 1".into()),
+        _ => Ok(When::Count(Trigger {
+            kind,
+            moment,
+            number,
+        })),
+    }
+}
+
+/// When a line says that its fault happens, and the rest of the line.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub(super) fn when(line: &str) -> Result<(When, &str), String> {
+    let missing = || format!("`{line}` should begin with {}", WHEN.join(", "));
+    if let Some(rest) = line.strip_prefix("at ") {
+        let (first, rest) = word(rest.trim_start());
+        let Ok(kind) = kind(first) else {
+            return Ok((When::At(time(first)?), after_colon(rest)?));
+        };
+        let (count, rest) = word(rest);
+        if count.is_empty() {
+            return Err(missing());
+        }
+        return Ok((trigger(kind, Moment::Arrival, count)?, after_colon(rest)?));
+    }
+    if let Some(rest) = line.strip_prefix("after ") {
+        let (count, rest) = word(rest.trim_start());
+        let (of, rest) = word(rest);
+        if of.is_empty() {
+            return Err(missing());
+        }
+        let when = trigger(kind(of)?, Moment::Completion, count)?;
+        return Ok((when, after_colon(rest)?));
+    }
+    Ok((When::AtOnce, line))
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            When::AtOnce => Ok(()),
+            When::At(span) => write!(f, "at {}ns: ", span.ns()),
+            When::Count(trigger) => {
+                let (one, many) = match trigger.kind {
+                    Kind::Reads => ("read", "reads"),
+                    Kind::Writes => ("write", "writes"),
+                    Kind::Flushes => ("flush", "flushes"),
+                };
+                match trigger.moment {
+                    Moment::Arrival => write!(f, "at {one} {}: ", trigger.number),
+                    Moment::Completion => write!(f, "after {} {many}: ", trigger.number),
+                }
+            }
+        }
+    }
+}

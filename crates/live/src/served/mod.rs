@@ -344,16 +344,8 @@ impl Served {
             self.end(&slot, Outcome::Formatting);
             return;
         }
-        if self.read_only && !matches!(request.op, Op::Read | Op::Flush) {
-            self.end(&slot, Outcome::ReadOnly);
-            return;
-        }
-        if self.power_fails || self.dead {
-            self.end(&slot, self.unanswered());
-            return;
-        }
-        if self.slots.len() == SLOTS {
-            self.end(&slot, Outcome::Busy);
+        if let Some(outcome) = self.refusal(request.op) {
+            self.end(&slot, outcome);
             return;
         }
         if self.counts_on_room(request.op) && !self.has_room() {
@@ -390,6 +382,18 @@ impl Served {
         if self.injected.is_some() {
             self.strike();
         }
+    }
+
+    /// What a command ends with that the drive does not take as it is now.
+    #[inline]
+    fn refusal(&self, op: Op) -> Option<Outcome> {
+        if self.read_only && !matches!(op, Op::Read | Op::Flush) {
+            return Some(Outcome::ReadOnly);
+        }
+        if self.power_fails || self.dead {
+            return Some(self.unanswered());
+        }
+        (self.slots.len() == SLOTS).then_some(Outcome::Busy)
     }
 
     /// When replies may be ready, or the drive has an event while commands are inside; [`Time::NEVER`] when idle.

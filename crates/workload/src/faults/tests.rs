@@ -155,3 +155,56 @@ fn lines_that_are_shown_can_be_read_again() {
         assert_eq!(one(line).to_string(), line);
     }
 }
+
+/// Lines of random words: what is read is shown as a line that says the same, and what is refused is refused with words.
+#[test]
+fn random_lines_that_are_read_are_shown_as_the_same() {
+    const WORDS: &[&str] = &[
+        "at",
+        "after",
+        "write",
+        "reads",
+        "flushes:",
+        "5",
+        "12:",
+        "1us",
+        "5s:",
+        "nda.0:",
+        ":",
+        "drop",
+        "power-cut",
+        "dies",
+        "unrecovered-read",
+        "write-fault",
+        "flush-fault",
+        "error-rate",
+        "delay",
+        "clear",
+        "range",
+        "0..512",
+        "1KiB..1MB",
+        "9..9",
+        "rate",
+        "0.25",
+        "1",
+        "for",
+        "commands",
+        "slow",
+    ];
+    let mut stream = model::Stream::new(1, "lines");
+    let mut read = 0;
+    for _ in 0..40_000 {
+        let count = 1 + stream.below(8);
+        let word = |_| WORDS[stream.below(WORDS.len() as u64) as usize];
+        let line = (0..count).map(word).collect::<Vec<_>>().join(" ");
+        match line.parse::<Planned>() {
+            Ok(planned) => {
+                read += 1;
+                let shown = planned.to_string();
+                assert_eq!(shown.parse(), Ok(planned), "{line} as {shown}");
+            }
+            Err(why) => assert!(!why.is_empty()),
+        }
+    }
+    assert!(read > 100, "{read}");
+}

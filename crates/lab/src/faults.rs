@@ -13,7 +13,7 @@ use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition, Seeds}
 use model::tier::Pool;
 use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
-use workload::faults::{Fault, Planned, When};
+use workload::faults::{Fault, Planned, Timing};
 
 /// Something that befalls a drive, or a member of a pool, in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub enum Hardship {
 }
 
 impl Hardship {
-    /// What a trigger does by itself, before the command that it counts is looked at. The owner does all else.
+    /// Returns the part of the fault that the trigger does before its command is judged. The owner does all else.
     fn on_hit(self, draws: Draws) -> OnHit {
         match self {
             Hardship::FailsWrite => OnHit::NextWrite(Trouble::FailsWrite),
@@ -75,11 +75,7 @@ impl Befalls {
         drive: &DriveConfig,
         member: Option<u16>,
     ) -> Result<Vec<Befalls>, String> {
-        let (at, trigger) = match planned.when {
-            When::AtOnce => (Span::ZERO, None),
-            When::At(span) => (span, None),
-            When::Count(trigger) => (Span::ZERO, Some(trigger)),
-        };
+        let (at, trigger) = time_or_trigger(planned.when);
         let name = planned.drive.as_deref().unwrap_or("the drive");
         let befalls = |at, what, called: &str| Befalls {
             at,
@@ -103,7 +99,9 @@ impl Befalls {
             | Fault::Clear
                 if alone && is_pool =>
             {
-                Err(String::from("this befalls one member of a pool: name it"))
+                Err(String::from(
+                    "this is a fault of one member of a pool: name it",
+                ))
             }
             Fault::Dies => one(Hardship::Dies, "dies"),
             Fault::Returns => one(Hardship::Returns, "returns"),
@@ -156,6 +154,15 @@ fn slower(by: Span) -> String {
     fits.map_or(String::from("as before"), |(unit, name)| {
         format!("{} {name} slower", ns / unit)
     })
+}
+
+/// Time since the start or the trigger, and the trigger, if there is one.
+fn time_or_trigger(timing: Timing) -> (Span, Option<Trigger>) {
+    match timing {
+        Timing::AtOnce => (Span::ZERO, None),
+        Timing::At(span) => (span, None),
+        Timing::Count(trigger) => (Span::ZERO, Some(trigger)),
+    }
 }
 
 /// A drive alone, or a member of a pool.
@@ -236,15 +243,15 @@ impl Vulnerable for Pool<Kept<Drive, Nothing>> {
 
 /// Times of the faults that counts have triggered, and what they are called. Shared by the device and by who counts phases.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Struck(Rc<RefCell<Vec<(Time, String)>>>);
+pub(crate) struct TriggerLog(Rc<RefCell<Vec<(Time, String)>>>);
 
-impl Struck {
+impl TriggerLog {
     fn add(&self, now: Time, called: &str) {
         self.0.borrow_mut().push((now, called.to_owned()));
     }
 
-    /// Those after the first `seen`.
-    pub(crate) fn after(&self, seen: usize) -> Vec<(Time, String)> {
+    /// Returns the entries after the first `seen`.
+    pub(crate) fn entries_after(&self, seen: usize) -> Vec<(Time, String)> {
         self.0.borrow().get(seen..).unwrap_or_default().to_vec()
     }
 }
@@ -253,12 +260,12 @@ impl Struck {
 #[derive(Clone, Debug)]
 struct Due {
     at: Time,
-    /// Its number in the script.
+    /// Number of the fault in the script, from 0.
     number: u32,
     fault: Befalls,
 }
 
-/// A device that suffers faults at their times, or when commands have been counted.
+/// A device to which faults happen at their times, or when commands have been counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Suffering<D> {
     device: D,
@@ -268,7 +275,7 @@ pub(crate) struct Suffering<D> {
     faults: Vec<Befalls>,
     /// Triggers that have not been hit.
     armed: usize,
-    struck: Struck,
+    struck: TriggerLog,
     seed: u64,
 }
 
@@ -278,7 +285,7 @@ pub(crate) fn suffering(
     state: Precondition,
     seeds: Seeds,
     faults: &[Befalls],
-    struck: &Struck,
+    struck: &TriggerLog,
 ) -> Box<dyn Device> {
     let seed = seeds.run;
     match config {
@@ -296,7 +303,7 @@ pub(crate) fn suffering(
 }
 
 impl<D: Vulnerable> Suffering<D> {
-    fn new(mut device: D, faults: &[Befalls], seed: u64, struck: &Struck) -> Suffering<D> {
+    fn new(mut device: D, faults: &[Befalls], seed: u64, struck: &TriggerLog) -> Suffering<D> {
         let mut due = Vec::new();
         let mut armed = 0;
         for (number, fault) in (0..).zip(faults) {
@@ -364,7 +371,7 @@ impl<D: Vulnerable> Suffering<D> {
     }
 }
 
-/// What a fault of this number draws from.
+/// Returns the seed of the random draws of a fault.
 fn draws(seed: u64, number: u32) -> Draws {
     Draws {
         seed,
@@ -458,13 +465,13 @@ mod tests {
         conformance::check(|seed| {
             let drive = Drive::new(&config, Precondition::Fresh, seed);
             let kept = Kept::new(drive, Nothing, Bytes::default(), false);
-            Suffering::new(kept, &faults, 1, &Struck::default())
+            Suffering::new(kept, &faults, 1, &TriggerLog::default())
         });
     }
 
     #[test]
     fn a_drive_with_rules_and_triggers_keeps_the_laws() {
-        use model::data::{Effect, Kind, Lasting, Moment};
+        use model::data::{CommandKind, Effect, Lasting, Moment};
         let config = sheet("ram-disk");
         let delay = |rate, range| {
             Hardship::Rule(Rule {
@@ -477,7 +484,7 @@ mod tests {
         };
         let by_count = |number, what| Befalls {
             trigger: Some(Trigger {
-                kind: Kind::Writes,
+                kind: CommandKind::Writes,
                 moment: Moment::Arrival,
                 number,
             }),
@@ -493,7 +500,7 @@ mod tests {
         conformance::check(|seed| {
             let drive = Drive::new(&config, Precondition::Fresh, seed);
             let kept = Kept::new(drive, Nothing, Bytes::default(), false);
-            Suffering::new(kept, &faults, 1, &Struck::default())
+            Suffering::new(kept, &faults, 1, &TriggerLog::default())
         });
     }
 
@@ -530,7 +537,7 @@ mod tests {
         ];
         conformance::check(|seed| {
             let pool = config.vulnerable(Precondition::Fresh, seed);
-            Suffering::new(pool, &faults, 1, &Struck::default())
+            Suffering::new(pool, &faults, 1, &TriggerLog::default())
         });
     }
 
@@ -546,7 +553,7 @@ mod tests {
         ];
         conformance::check(|seed| {
             let pool = config.vulnerable(Precondition::Fresh, seed);
-            Suffering::new(pool, &faults, 1, &Struck::default())
+            Suffering::new(pool, &faults, 1, &TriggerLog::default())
         });
     }
 }

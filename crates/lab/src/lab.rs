@@ -15,7 +15,7 @@ use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
 
-use crate::faults::{Struck, suffering};
+use crate::faults::{TriggerLog, suffering};
 use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{GoOn, cores, in_parallel, to_the_end};
@@ -155,7 +155,7 @@ impl Lab {
             }
             // A drive to which something happens is not one that can be kept for others.
             let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
-            let (faults, struck) = (&scenario.faults, Struck::default());
+            let (faults, struck) = (&scenario.faults, TriggerLog::default());
             let mut device = suffering(config, scenario.state, seeds, faults, &struck);
             run_struck(&mut *device, scenario, &struck, go_on)
         })

@@ -6,7 +6,7 @@
 use model::{Capacity, Command, Completion, Device, Gauges, Op, Range, Span, Status, Time};
 use statistics::Histogram;
 
-use crate::faults::{Befalls, Struck};
+use crate::faults::{Befalls, TriggerLog};
 use crate::in_host::Host;
 
 /// A part of a run: from one fault to the next.
@@ -47,15 +47,15 @@ pub(crate) struct Phased<H> {
     inside: Vec<(Op, u32)>,
     phases: Vec<Phase>,
     current: usize,
-    /// What counts have triggered.
-    struck: Struck,
+    /// Faults that counts have triggered.
+    struck: TriggerLog,
     /// How many of those begin phases already.
     seen: usize,
 }
 
 impl<H> Phased<H> {
     /// Faults of one time begin one phase; one at the very start begins none before it.
-    pub(crate) fn new(host: H, faults: &[Befalls], struck: &Struck) -> Phased<H> {
+    pub(crate) fn new(host: H, faults: &[Befalls], struck: &TriggerLog) -> Phased<H> {
         let mut faults: Vec<&Befalls> = faults.iter().collect();
         faults.retain(|fault| fault.trigger.is_none());
         faults.sort_by_key(|fault| fault.at);
@@ -88,9 +88,10 @@ impl<H> Phased<H> {
         *after = format!("{after}{apart}{called}");
     }
 
-    /// Phases begin with what counts have triggered since this was looked at last. No I/O that completed later has been counted.
+    /// Begins phases with the faults that counts have triggered since the last call. No I/O that completed after them has been
+    /// counted.
     fn look(&mut self) {
-        for (at, called) in self.struck.after(self.seen) {
+        for (at, called) in self.struck.entries_after(self.seen) {
             self.seen += 1;
             self.begin(at, &called);
         }

@@ -7,7 +7,7 @@ use model::host::{Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, Th
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
-use crate::faults::{Befalls, Struck};
+use crate::faults::{Befalls, TriggerLog};
 use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
 use crate::in_host::Host;
 use crate::phases::{Phase, Phased};
@@ -52,8 +52,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) files: Option<&'a OfFiles>,
     /// What befalls the device.
     pub(crate) faults: &'a [Befalls],
-    /// What counts have triggered of it.
-    pub(crate) struck: &'a Struck,
+    /// Faults that counts have triggered.
+    pub(crate) struck: &'a TriggerLog,
 }
 
 /// A workload that has run to its end.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use workload::faults::{Planned, SYNTAX, Target, WHEN, Whole};
+use workload::faults::{Planned, SYNTAX, Target, TIMINGS, Whole};
 
 use crate::metrics;
 use crate::outbox::Outbox;
@@ -90,7 +90,7 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         "status" => return Ok(metrics::text(port)),
         "help" => {
             let mut text = String::from("status\nsave\n");
-            let _ = writeln!(text, "[{}] [DRIVE: or MEMBER:] FAULT", WHEN.join(" or "));
+            let _ = writeln!(text, "[{}] [DRIVE: or MEMBER:] FAULT", TIMINGS.join(" or "));
             text.push_str("FAULT is one of:\n");
             for fault in SYNTAX {
                 // Writing to a string does not fail.

@@ -11,7 +11,7 @@ use model::Time;
 use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
-use workload::faults::{Fault, Target, When};
+use workload::faults::{Fault, Target, Timing};
 
 use crate::lateness::Lateness;
 use crate::limits::Limits;
@@ -387,12 +387,12 @@ impl Port<'_> {
     ///
     /// # Errors
     /// As [`Port::fault`].
-    pub fn fault_when(&mut self, when: When, target: Target, fault: Fault) -> Result<(), String> {
+    pub fn fault_when(&mut self, when: Timing, target: Target, fault: Fault) -> Result<(), String> {
         let drive = &mut self.drives[target.drive];
         match when {
-            When::AtOnce => self.fault(target, fault),
-            When::Count(trigger) => drive.arm(target.member, trigger, fault),
-            When::At(span) => {
+            Timing::AtOnce => self.fault(target, fault),
+            Timing::Count(trigger) => drive.arm(target.member, trigger, fault),
+            Timing::At(span) => {
                 match target.member {
                     None => drive.could_suffer(&fault)?,
                     Some(member) => drive.member_could_suffer(member, &fault)?,

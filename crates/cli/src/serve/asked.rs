@@ -5,7 +5,7 @@ use lab::scripted::of_line;
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice};
 use text::problem::Problems;
-use workload::faults::{Fault, Target, When, Whole};
+use workload::faults::{Fault, Target, Timing, Whole};
 
 use crate::drive::load;
 
@@ -36,8 +36,8 @@ pub(super) struct Asked {
 pub(super) struct AskedFault {
     /// Line of the script, from 1.
     pub(super) line: usize,
-    /// When it happens.
-    pub(super) when: When,
+    /// Time or count at which it happens.
+    pub(super) when: Timing,
     /// Whom it befalls.
     pub(super) target: Target,
     /// What.

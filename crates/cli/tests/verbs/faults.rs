@@ -88,7 +88,7 @@ fn what_a_run_cannot_have_is_refused_with_its_line() {
     for wanted in [
         "`rots 7`: a run has no data",
         "faults:1",
-        "`dies`: this befalls one member of a pool: name it",
+        "`dies`: this is a fault of one member of a pool: name it",
         "faults:2",
         "there is no drive `nobody`",
         "faults:3",

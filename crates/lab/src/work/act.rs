@@ -6,7 +6,7 @@ use text::problem::Problems;
 use workload::act::Act;
 
 use crate::act::tested::{ActTest, Tested};
-use crate::faults::Struck;
+use crate::faults::TriggerLog;
 use crate::outcome::{Of, Outcome};
 use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -21,7 +21,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     test: &ActTest,
-    struck: &Struck,
+    struck: &TriggerLog,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let (config, machine) = (&test.config, &scenario.machine);

@@ -6,7 +6,7 @@ use text::problem::Problems;
 use workload::Jobs;
 use workload::job::Job;
 
-use crate::faults::Struck;
+use crate::faults::TriggerLog;
 use crate::outcome::{Of, Outcome};
 use crate::play::{OfFiles, Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -17,7 +17,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     jobs: &[Job],
-    struck: &Struck,
+    struck: &TriggerLog,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let host = scenario.machine.host();

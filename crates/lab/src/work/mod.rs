@@ -7,7 +7,7 @@ mod trace;
 use model::{Device, Drive};
 use text::problem::Problems;
 
-use crate::faults::Struck;
+use crate::faults::TriggerLog;
 use crate::outcome::Outcome;
 use crate::progress::GoOn;
 use crate::scenario::{Scenario, Work};
@@ -40,7 +40,7 @@ pub(crate) fn run_on(
     scenario: &Scenario,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
-    run_struck(device, scenario, &Struck::default(), go_on)
+    run_struck(device, scenario, &TriggerLog::default(), go_on)
 }
 
 /// As [`run_on`], on a device that says which counts have triggered faults.
@@ -50,7 +50,7 @@ pub(crate) fn run_on(
 pub(crate) fn run_struck(
     device: impl Device,
     scenario: &Scenario,
-    struck: &Struck,
+    struck: &TriggerLog,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     match &scenario.work {

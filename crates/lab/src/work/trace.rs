@@ -5,7 +5,7 @@ use statistics::ThreadOutcome;
 use text::problem::Problems;
 use workload::replay::{Layout, Pace, Replay};
 
-use crate::faults::Struck;
+use crate::faults::TriggerLog;
 use crate::outcome::{Of, Outcome, Replayed};
 use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
@@ -54,7 +54,7 @@ pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
     replay: &TraceReplay,
-    struck: &Struck,
+    struck: &TriggerLog,
     go_on: GoOn<'_>,
 ) -> Result<Outcome, Problems> {
     let (machine, trace) = (&scenario.machine, &*replay.trace);

@@ -2,19 +2,19 @@
 
 use super::EventLoop;
 use crate::clock::Wall;
-use workload::faults::{Fault, Target, When};
+use workload::faults::{Fault, Target, Timing};
 
 use crate::port::{Ending, Notice};
-use crate::served::Struck;
+use crate::served::TriggeredFault;
 
 impl EventLoop {
     /// Faults of a script: when, to whom, what. Those without a time happen now; times and counts begin with the start.
-    pub fn plan(&mut self, faults: Vec<(When, Target, Fault)>) {
+    pub fn plan(&mut self, faults: Vec<(Timing, Target, Fault)>) {
         for (when, target, fault) in faults {
             match when {
-                When::AtOnce => self.fault(target, &fault),
-                When::At(span) => self.plan_one(Wall::default().plus(span), target, fault),
-                When::Count(trigger) => {
+                Timing::AtOnce => self.fault(target, &fault),
+                Timing::At(span) => self.plan_one(Wall::default().plus(span), target, fault),
+                Timing::Count(trigger) => {
                     let drive = &mut self.drives[target.drive];
                     if let Err(why) = drive.arm(target.member, trigger, fault) {
                         self.log.say(&format!("{}: fault: {why}", drive.name()));
@@ -43,7 +43,7 @@ impl EventLoop {
         let mut some = false;
         while let Some(struck) = self.drives[index].take_struck() {
             some = true;
-            let Struck {
+            let TriggeredFault {
                 member,
                 fault,
                 result,

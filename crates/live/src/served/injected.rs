@@ -1,8 +1,8 @@
 //! Faults by count, range and rate of a served drive, of a pool as a whole, and of the members of a pool.
 //!
 //! A drive counts and judges the commands that clients send it, a member those that its pool sends it. A fault happens at the
-//! time of the model at which its trigger is hit. A power cut of the whole waits until the replies before it have been handed over;
-//! until then the model stands still, so that exactly the commands before it have been acknowledged. Left out: errors and delays of
+//! time of the model at which its trigger is hit. A power cut of the whole waits until the replies before it have been sent; the model
+//! does not advance meanwhile, so that exactly the commands before it have been acknowledged. Left out: errors and delays of
 //! a pool as a whole; its members have them.
 
 use model::data::{Draws, Injector, Moment, OnHit, Trigger, Verdict};
@@ -14,10 +14,10 @@ use workload::faults::Fault;
 
 /// A fault that a count has triggered.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Struck {
+pub struct TriggeredFault {
     /// The member that it happened to; `None` for the whole.
     pub member: Option<u16>,
-    /// What happened.
+    /// The fault.
     pub fault: Fault,
     /// Why it could not happen after all.
     pub result: Result<(), String>,
@@ -25,19 +25,19 @@ pub struct Struck {
 
 /// Faults by count, range and rate.
 #[derive(Debug, Default)]
-pub(super) struct Injected {
-    /// Those of the whole.
+pub(super) struct FaultInjection {
+    /// Triggers and rules of the whole drive or pool.
     whole: Injector,
     /// By number of the trigger: whom it is for, what happens, and whether the trigger does that by itself.
     armed: Vec<(Option<u16>, Fault, bool)>,
     /// Faults that have drawn a number.
     faults: u64,
-    /// What was triggered and nobody has taken.
-    struck: Vec<Struck>,
+    /// Faults that were triggered and not yet taken by [`Served::take_struck`].
+    struck: Vec<TriggeredFault>,
 }
 
 impl Served {
-    fn injected(&mut self) -> &mut Injected {
+    fn injected(&mut self) -> &mut FaultInjection {
         self.injected.get_or_insert_default()
     }
 
@@ -91,12 +91,12 @@ impl Served {
     }
 
     /// A fault that a count has triggered, once for each.
-    pub fn take_struck(&mut self) -> Option<Struck> {
+    pub fn take_struck(&mut self) -> Option<TriggeredFault> {
         let struck = &mut self.injected.as_mut()?.struck;
         (!struck.is_empty()).then(|| struck.remove(0))
     }
 
-    /// What a command ends with that the drive does not take because its power fails or it is dead.
+    /// Returns how a command ends while power fails or the drive is dead.
     #[cold]
     pub(super) fn unanswered(&self) -> Outcome {
         match self.power_fails {
@@ -105,7 +105,7 @@ impl Served {
         }
     }
 
-    /// Counts a command that arrives, and what rules do to it.
+    /// Counts a command that arrives, and returns what rules do to it.
     #[cold]
     pub(super) fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         let injector = self.injector();
@@ -154,7 +154,7 @@ impl Served {
                 (None, fault) => self.suffer_at(now, fault),
                 (Some(member), fault) => self.member_suffers_at(now, member, fault),
             };
-            self.injected().struck.push(Struck {
+            self.injected().struck.push(TriggeredFault {
                 member,
                 fault,
                 result,

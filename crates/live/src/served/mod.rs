@@ -40,8 +40,8 @@ use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
 pub use condition::Condition;
 use held::Held;
-use injected::Injected;
-pub use injected::Struck;
+use injected::FaultInjection;
+pub use injected::TriggeredFault;
 use machine::Machine;
 use trouble::Trouble;
 
@@ -130,7 +130,7 @@ struct Slot {
     before: Mark,
     /// Its data, where members have them.
     payload: Payload,
-    /// What faults by range or rate do to it.
+    /// Error and delay by range or rate.
     verdict: Verdict,
 }
 
@@ -209,10 +209,10 @@ pub struct Served {
     ready: Vec<Reply>,
     held: Held,
     /// Faults by count, range and rate, if there have been any.
-    injected: Option<Box<Injected>>,
+    injected: Option<Box<FaultInjection>>,
     /// A drive alone that has failed: it answers nothing.
     dead: bool,
-    /// Power is to fail at this time of the model, which stands still until the replies so far have been handed over.
+    /// A count has triggered a power cut: the model does not advance until the replies so far have been sent.
     power_fails: bool,
     counters: Counters,
     latencies: Latencies,
@@ -384,7 +384,7 @@ impl Served {
         }
     }
 
-    /// What a command ends with that the drive does not take as it is now.
+    /// Returns how a command ends that the drive does not take in its present state; `None` if it takes it.
     #[inline]
     fn refusal(&self, op: Op) -> Option<Outcome> {
         if self.read_only && !matches!(op, Op::Read | Op::Flush) {

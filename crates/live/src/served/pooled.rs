@@ -311,7 +311,7 @@ impl Pooled {
         self.pool.with_member(member, |it| what(it.drive_mut()))
     }
 
-    /// The same with one member, its drive and its store.
+    /// Calls `what` with a member: its drive and its store.
     pub(super) fn with_kept<R>(&mut self, member: u16, what: impl FnOnce(&mut Member) -> R) -> R {
         self.pool.with_member(member, what)
     }

@@ -23,7 +23,7 @@ impl Served {
         self.suffer_at(now, fault)
     }
 
-    /// The same at the time of the last event.
+    /// As [`Served::suffer`], at the time of the last event.
     pub(super) fn suffer_at(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
         self.could_suffer(fault)?;
         match fault {
@@ -205,7 +205,7 @@ impl Served {
         self.member_suffers_at(now, member, fault)
     }
 
-    /// What a member's next write meets, if this fault is of it.
+    /// Returns what a member's next write meets; `None` if this fault is not one of the next write.
     pub(super) fn next_write(&mut self, member: Option<u16>, fault: &Fault) -> Option<Trouble> {
         let now = self.now;
         let Ok((_, OfMember::Trouble(trouble))) = self.of_member(now, member?, fault) else {

@@ -15,22 +15,22 @@ use crate::time::{Span, Time};
 /// Commands that triggers count and rules match. Deallocations are of no kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Kind {
-    /// Reads.
+pub enum CommandKind {
+    /// Reads of any size.
     Reads,
     /// Writes, and Write Zeroes.
     Writes,
-    /// Flushes.
+    /// Flushes, which have no addresses.
     Flushes,
 }
 
-impl Kind {
+impl CommandKind {
     /// The kind of a command; `None` for a deallocation.
-    pub fn of(op: Op) -> Option<Kind> {
+    pub fn of(op: Op) -> Option<CommandKind> {
         match op {
-            Op::Read => Some(Kind::Reads),
-            Op::Write | Op::WriteZeroes => Some(Kind::Writes),
-            Op::Flush => Some(Kind::Flushes),
+            Op::Read => Some(CommandKind::Reads),
+            Op::Write | Op::WriteZeroes => Some(CommandKind::Writes),
+            Op::Flush => Some(CommandKind::Flushes),
             Op::Deallocate => None,
         }
     }
@@ -51,14 +51,14 @@ pub enum Moment {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trigger {
     /// Commands that are counted.
-    pub kind: Kind,
+    pub kind: CommandKind,
     /// When each is counted.
     pub moment: Moment,
     /// At least 1.
     pub number: u64,
 }
 
-/// What a rule does to a command.
+/// Effect of a rule on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Effect {
@@ -86,7 +86,7 @@ pub enum Lasting {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rule {
     /// Commands that it matches; those of all kinds if `None`.
-    pub kind: Option<Kind>,
+    pub kind: Option<CommandKind>,
     /// What happens to them.
     pub effect: Effect,
     /// First byte, and the byte after the last, of the addresses that a command has to touch; `None` for any address.
@@ -99,7 +99,7 @@ pub struct Rule {
 
 impl Rule {
     fn matches(&self, command: &Command) -> bool {
-        let kind = Kind::of(command.op);
+        let kind = CommandKind::of(command.op);
         let of_kind = self.kind.map_or(kind.is_some(), |it| kind == Some(it));
         of_kind
             && self.range.is_none_or(|(start, end)| {
@@ -117,11 +117,11 @@ pub struct Draws {
     pub fault: u64,
 }
 
-/// What a trigger does before the command that it counts is looked at. Other faults are the owner's, who asks for them by
+/// Effect of a trigger, before the command that it counts is judged. Other faults are the owner's, who asks for them by
 /// [`Injector::take_hit`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OnHit {
-    /// Nothing.
+    /// The owner does all of it.
     Nothing,
     /// Something that the next write meets.
     NextWrite(Trouble),
@@ -129,17 +129,17 @@ pub enum OnHit {
     Adds(Rule, Draws),
 }
 
-/// What rules do to a command.
+/// Effect of all rules on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
-    /// It ends with an error.
+    /// Whether the command ends with an error.
     pub fails: bool,
-    /// It is answered this much later.
+    /// How much later the command is answered.
     pub delay: Span,
 }
 
 #[derive(Clone, Debug)]
-struct Armed {
+struct ArmedTrigger {
     trigger: Trigger,
     left: u64,
     number: u32,
@@ -147,7 +147,7 @@ struct Armed {
 }
 
 #[derive(Clone, Debug)]
-struct Active {
+struct ActiveRule {
     rule: Rule,
     until: Time,
     /// Commands that it may still match.
@@ -158,15 +158,15 @@ struct Active {
 /// The triggers and rules of a drive.
 #[derive(Clone, Debug, Default)]
 pub struct Injector {
-    armed: Vec<Armed>,
-    rules: Vec<Active>,
+    armed: Vec<ArmedTrigger>,
+    rules: Vec<ActiveRule>,
     hits: Vec<u32>,
 }
 
 impl Injector {
     /// Arms a trigger, which counts from now on. `number` is its owner's name for it.
     pub fn arm(&mut self, trigger: Trigger, number: u32, on_hit: OnHit) {
-        self.armed.push(Armed {
+        self.armed.push(ArmedTrigger {
             trigger,
             left: trigger.number.max(1),
             number,
@@ -181,7 +181,7 @@ impl Injector {
             Lasting::Time(span) => (now + span, u64::MAX),
             Lasting::Commands(count) => (Time::NEVER, count),
         };
-        self.rules.push(Active {
+        self.rules.push(ActiveRule {
             rule,
             until,
             left,
@@ -196,7 +196,7 @@ impl Injector {
 
     /// Counts a command that arrives or completes. Returns what its drive's next write meets, if a trigger says so.
     pub fn count(&mut self, now: Time, op: Op, moment: Moment) -> Option<Trouble> {
-        let kind = Kind::of(op)?;
+        let kind = CommandKind::of(op)?;
         let mut next_write = None;
         let mut at = 0;
         while let Some(armed) = self.armed.get_mut(at) {
@@ -219,7 +219,7 @@ impl Injector {
         next_write
     }
 
-    /// What rules do to a command that arrives.
+    /// Returns what rules do to a command that arrives.
     pub fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         let mut verdict = Verdict::default();
         self.rules.retain(|it| it.left > 0 && now < it.until);
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     const ALWAYS: Rule = Rule {
-        kind: Some(Kind::Writes),
+        kind: Some(CommandKind::Writes),
         effect: Effect::Fails,
         range: None,
         rate: 1.0,
@@ -270,7 +270,7 @@ mod tests {
         let mut injector = Injector::default();
         for (number, moment) in [(7, Moment::Arrival), (8, Moment::Completion)] {
             let trigger = Trigger {
-                kind: Kind::Writes,
+                kind: CommandKind::Writes,
                 moment,
                 number: 3,
             };
@@ -300,7 +300,7 @@ mod tests {
     fn a_rule_of_a_trigger_meets_the_command_that_is_counted() {
         let mut injector = Injector::default();
         let trigger = Trigger {
-            kind: Kind::Writes,
+            kind: CommandKind::Writes,
             moment: Moment::Arrival,
             number: 2,
         };

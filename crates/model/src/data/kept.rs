@@ -246,7 +246,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
         self.injector.as_mut()?.take_hit()
     }
 
-    /// Counts a command that arrives, and what rules do to it.
+    /// Counts a command that arrives, and returns what rules do to it.
     #[cold]
     fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         self.count(now, command.op, Moment::Arrival);

@@ -24,7 +24,9 @@ mod unflushed;
 pub use bytes::Bytes;
 pub use contents::{Contents, Unreadable, Unwritable};
 pub use image::Image;
-pub use inject::{Draws, Effect, Injector, Kind, Lasting, Moment, OnHit, Rule, Trigger, Verdict};
+pub use inject::{
+    CommandKind, Draws, Effect, Injector, Lasting, Moment, OnHit, Rule, Trigger, Verdict,
+};
 pub use kept::Kept;
 pub use nothing::Nothing;
 pub use trouble::{READY, Trouble};

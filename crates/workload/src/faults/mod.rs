@@ -20,15 +20,15 @@
 
 mod rules;
 mod target;
-mod when;
+mod timing;
 
 use std::fmt;
 
 use model::Span;
-use model::data::{Kind, Rule};
+use model::data::{CommandKind, Rule};
 
 pub use target::{Target, Whole};
-pub use when::{WHEN, When};
+pub use timing::{TIMINGS, Timing};
 
 /// What happens to a drive, or to a member of a pool.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -103,8 +103,8 @@ pub type Scripted = (usize, Planned);
 /// A fault, where and when.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// When it happens.
-    pub when: When,
+    /// Time or count at which it happens.
+    pub when: Timing,
     /// Name of the drive, or of a member; none for the first drive.
     pub drive: Option<String>,
     /// What happens.
@@ -195,11 +195,11 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
 }
 
 /// The kind of commands that a word names, in singular or plural.
-fn kind(word: &str) -> Result<Kind, String> {
+fn kind(word: &str) -> Result<CommandKind, String> {
     match word {
-        "read" | "reads" => Ok(Kind::Reads),
-        "write" | "writes" => Ok(Kind::Writes),
-        "flush" | "flushes" => Ok(Kind::Flushes),
+        "read" | "reads" => Ok(CommandKind::Reads),
+        "write" | "writes" => Ok(CommandKind::Writes),
+        "flush" | "flushes" => Ok(CommandKind::Flushes),
         _ => Err(format!("`{word}` should be reads, writes or flushes")),
     }
 }
@@ -272,7 +272,7 @@ impl std::str::FromStr for Planned {
     type Err = String;
 
     fn from_str(line: &str) -> Result<Planned, String> {
-        let (when, mut rest) = when::when(line.trim())?;
+        let (when, mut rest) = timing::timing(line.trim())?;
         let mut drive = None;
         if let Some((name, after)) = rest.split_once(':') {
             if name.trim().is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::data::{Effect, Kind, Lasting, Rule};
+use model::data::{CommandKind, Effect, Lasting, Rule};
 use text::quantity::{Bytes, quantity};
 
 use super::{Fault, kind, number, time};
@@ -10,20 +10,20 @@ use super::{Fault, kind, number, time};
 /// The rule that these words say; `None` if the first of them is not that of a rule.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// The problem, and what would be right.
 pub(super) fn rule(words: &[&str]) -> Option<Result<Rule, String>> {
     let (fails, delays) = (Effect::Fails, Effect::Delays);
-    let start = |kind, effect, rest| Ok((of(kind, effect), rest));
+    let start = |kind, effect, rest| Ok((plain_rule(kind, effect), rest));
     let begun: Result<(Rule, &[&str]), String> = match words {
-        ["unrecovered-read", rest @ ..] => start(Some(Kind::Reads), fails, rest),
-        ["write-fault", rest @ ..] => start(Some(Kind::Writes), fails, rest),
-        ["flush-fault", rest @ ..] => start(Some(Kind::Flushes), fails, rest),
+        ["unrecovered-read", rest @ ..] => start(Some(CommandKind::Reads), fails, rest),
+        ["write-fault", rest @ ..] => start(Some(CommandKind::Writes), fails, rest),
+        ["flush-fault", rest @ ..] => start(Some(CommandKind::Flushes), fails, rest),
         ["error-rate", of_kind, rate, rest @ ..] => kind(of_kind).and_then(|kind| {
             let rate = probability(rate)?;
             Ok((
                 Rule {
                     rate,
-                    ..of(Some(kind), fails)
+                    ..plain_rule(Some(kind), fails)
                 },
                 rest,
             ))
@@ -38,7 +38,7 @@ pub(super) fn rule(words: &[&str]) -> Option<Result<Rule, String>> {
     Some(begun.and_then(|(rule, rest)| options(rule, has_rate, rest)))
 }
 
-fn of(kind: Option<Kind>, effect: Effect) -> Rule {
+fn plain_rule(kind: Option<CommandKind>, effect: Effect) -> Rule {
     Rule {
         kind,
         effect,
@@ -90,7 +90,7 @@ fn options(mut rule: Rule, mut rate: bool, mut words: &[&str]) -> Result<Rule, S
         };
     }
     match (rule.kind, rule.range) {
-        (Some(Kind::Flushes), Some(_)) => Err("a flush has no range of addresses".into()),
+        (Some(CommandKind::Flushes), Some(_)) => Err("a flush has no range of addresses".into()),
         _ => Ok(rule),
     }
 }
@@ -123,17 +123,17 @@ fn addresses(word: &str) -> Result<(u64, u64), String> {
 /// Shows a rule as the line that says it.
 pub(super) fn show(rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (rule.effect, rule.kind) {
-        (Effect::Fails, Some(Kind::Reads)) => f.write_str("unrecovered-read")?,
-        (Effect::Fails, Some(Kind::Writes)) => f.write_str("write-fault")?,
+        (Effect::Fails, Some(CommandKind::Reads)) => f.write_str("unrecovered-read")?,
+        (Effect::Fails, Some(CommandKind::Writes)) => f.write_str("write-fault")?,
         // No line says an error of all kinds.
-        (Effect::Fails, Some(Kind::Flushes) | None) => f.write_str("flush-fault")?,
+        (Effect::Fails, Some(CommandKind::Flushes) | None) => f.write_str("flush-fault")?,
         (Effect::Delays(by), kind) => {
             write!(f, "delay {}ns", by.ns())?;
             f.write_str(match kind {
                 None => "",
-                Some(Kind::Reads) => " reads",
-                Some(Kind::Writes) => " writes",
-                Some(Kind::Flushes) => " flushes",
+                Some(CommandKind::Reads) => " reads",
+                Some(CommandKind::Writes) => " writes",
+                Some(CommandKind::Flushes) => " flushes",
             })?;
         }
     }

@@ -1,3 +1,5 @@
+//! Fault scripts: what is read, what is refused and with which words.
+
 use super::*;
 use model::data::{Effect, Lasting, Moment, Trigger};
 
@@ -12,7 +14,7 @@ fn a_script_is_read_as_written() {
         planned,
         [
             Planned {
-                when: When::At(Span::from_ms(10_000)),
+                when: Timing::At(Span::from_ms(10_000)),
                 drive: Some("p4800x-375".into()),
                 fault: Fault::MediumError {
                     lba: 2048,
@@ -20,7 +22,7 @@ fn a_script_is_read_as_written() {
                 },
             },
             Planned {
-                when: When::AtOnce,
+                when: Timing::AtOnce,
                 drive: None,
                 fault: Fault::Slow {
                     by: Span::from_ms(2),
@@ -65,17 +67,20 @@ fn one(line: &str) -> Planned {
 #[test]
 fn a_count_stands_before_name_and_fault() {
     let count = |kind, moment, number| {
-        When::Count(Trigger {
+        Timing::Count(Trigger {
             kind,
             moment,
             number,
         })
     };
     let cut = one("at write 1234: power-cut");
-    assert_eq!(cut.when, count(Kind::Writes, Moment::Arrival, 1234));
+    assert_eq!(cut.when, count(CommandKind::Writes, Moment::Arrival, 1234));
     assert_eq!((cut.drive, cut.fault), (None, Fault::PowerCut));
     let dies = one("after 10 flushes: nda.0: dies");
-    assert_eq!(dies.when, count(Kind::Flushes, Moment::Completion, 10));
+    assert_eq!(
+        dies.when,
+        count(CommandKind::Flushes, Moment::Completion, 10)
+    );
     assert_eq!(dies.drive.as_deref(), Some("nda.0"));
     assert_eq!(dies, one("after 10 flushes nda.0: dies"));
     assert_eq!(one("at read 1 stuck"), one("at read 1:stuck"));
@@ -97,7 +102,7 @@ fn a_rule_has_a_range_a_rate_and_an_end() {
     );
     let slow = rule("delay 5ms reads range 0..4096 for 2s");
     assert_eq!(slow.effect, Effect::Delays(Span::from_ms(5)));
-    assert_eq!(slow.kind, Some(Kind::Reads));
+    assert_eq!(slow.kind, Some(CommandKind::Reads));
     assert_eq!(rule("delay 5ms").kind, None);
 }
 

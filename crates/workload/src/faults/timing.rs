@@ -1,15 +1,15 @@
-//! When a fault happens: at once, at a time, or by a count of commands.
+//! Time or count at which a fault happens: at once, at a time, or by a count of commands.
 
 use std::fmt;
 
 use model::Span;
-use model::data::{Kind, Moment, Trigger};
+use model::data::{CommandKind, Moment, Trigger};
 
 use super::{kind, number, time};
 
-/// When a fault happens.
+/// Time or count at which a fault happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
+pub enum Timing {
     /// At once: with the start of a script, or when the control line is read.
     AtOnce,
     /// This long after the start of the script or the control line.
@@ -18,8 +18,8 @@ pub enum When {
     Count(Trigger),
 }
 
-/// What may stand before a drive's name and the fault, for help and messages.
-pub const WHEN: &[&str] = &[
+/// Times and counts as they are written before a drive's name and the fault, for help and messages.
+pub const TIMINGS: &[&str] = &[
     "at TIME",
     "at write|read|flush N",
     "after N writes|reads|flushes",
@@ -32,7 +32,7 @@ fn word(line: &str) -> (&str, &str) {
     (word, rest.trim_start())
 }
 
-/// What follows the last word of a trigger, whose colon is dropped.
+/// Returns the line after a trigger and its colon.
 fn after_colon(rest: &str) -> Result<&str, String> {
     let rest = rest.strip_prefix(':').unwrap_or(rest).trim_start();
     match rest {
@@ -41,11 +41,11 @@ fn after_colon(rest: &str) -> Result<&str, String> {
     }
 }
 
-fn trigger(kind: Kind, moment: Moment, count: &str) -> Result<When, String> {
+fn trigger(kind: CommandKind, moment: Moment, count: &str) -> Result<Timing, String> {
     let number = number(count)?;
     match number {
         0 => Err("commands are counted from 1".into()),
-        _ => Ok(When::Count(Trigger {
+        _ => Ok(Timing::Count(Trigger {
             kind,
             moment,
             number,
@@ -53,16 +53,16 @@ fn trigger(kind: Kind, moment: Moment, count: &str) -> Result<When, String> {
     }
 }
 
-/// When a line says that its fault happens, and the rest of the line.
+/// Splits a line into the time or count of its fault and the rest.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
-pub(super) fn when(line: &str) -> Result<(When, &str), String> {
-    let missing = || format!("`{line}` should begin with {}", WHEN.join(", "));
+/// The problem, and what would be right.
+pub(super) fn timing(line: &str) -> Result<(Timing, &str), String> {
+    let missing = || format!("`{line}` should begin with {}", TIMINGS.join(", "));
     if let Some(rest) = line.strip_prefix("at ") {
         let (first, rest) = word(rest.trim_start());
         let Ok(kind) = kind(first) else {
-            return Ok((When::At(time(first)?), after_colon(rest)?));
+            return Ok((Timing::At(time(first)?), after_colon(rest)?));
         };
         let (count, rest) = word(rest);
         if count.is_empty() {
@@ -79,19 +79,19 @@ pub(super) fn when(line: &str) -> Result<(When, &str), String> {
         let when = trigger(kind(of)?, Moment::Completion, count)?;
         return Ok((when, after_colon(rest)?));
     }
-    Ok((When::AtOnce, line))
+    Ok((Timing::AtOnce, line))
 }
 
-impl fmt::Display for When {
+impl fmt::Display for Timing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            When::AtOnce => Ok(()),
-            When::At(span) => write!(f, "at {}ns: ", span.ns()),
-            When::Count(trigger) => {
+            Timing::AtOnce => Ok(()),
+            Timing::At(span) => write!(f, "at {}ns: ", span.ns()),
+            Timing::Count(trigger) => {
                 let (one, many) = match trigger.kind {
-                    Kind::Reads => ("read", "reads"),
-                    Kind::Writes => ("write", "writes"),
-                    Kind::Flushes => ("flush", "flushes"),
+                    CommandKind::Reads => ("read", "reads"),
+                    CommandKind::Writes => ("write", "writes"),
+                    CommandKind::Flushes => ("flush", "flushes"),
                 };
                 match trigger.moment {
                     Moment::Arrival => write!(f, "at {one} {}: ", trigger.number),

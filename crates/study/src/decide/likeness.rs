@@ -1,5 +1,6 @@
-//! Which drive comes nearest to one that cannot be bought any more, and what is lost: candidates in the order of the mean ratio of
-//! rates and latencies at the same load. Left out: what the load does not ask for.
+//! Which drive replaces one that cannot be bought any more, and what is lost: candidates in the order of what they lack of its rate,
+//! latencies, rated endurance and capacity at the same load. A better figure is no distance. Left out: what the load does not ask
+//! for, and a figure that is not known of both.
 
 use serde::Serialize;
 
@@ -11,6 +12,8 @@ use crate::review::results::rounded;
 pub struct Likeness {
     /// The candidate.
     pub drive: String,
+    /// The mean factor by which it is worse, 1 if in nothing: of rate, latencies, rated endurance and capacity.
+    pub lacks: f64,
     /// The mean factor between them, 1 for the same: of rates and latencies, whichever way they differ.
     pub factor: f64,
     /// I/Os a second over the other's.
@@ -32,75 +35,103 @@ pub struct Likeness {
 /// By how much a figure must be worse to be called lost.
 const LOST: f64 = 1.2;
 
-/// How near candidates come to a drive, the nearest first.
+/// How candidates replace a drive: first the one that lacks least; of those that lack as much, the nearest.
 pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
-    let mean = |one: &Candidate| {
-        let both = [&one.measurement.read, &one.measurement.write];
-        let means = both
-            .into_iter()
-            .flatten()
-            .map(|figures| figures.latency.mean_us);
-        means.max_by(f64::total_cmp)
-    };
-    // Of a pool the least of its members' ratings, and all of their room.
-    let rated = |one: &Candidate| {
-        let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
-        let ratings: Option<Vec<f64>> = ratings.collect();
-        ratings?.into_iter().min_by(f64::total_cmp)
-    };
-    let room = |one: &Candidate| {
-        let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
-        Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
-    };
-    let ratio = |a: Option<f64>, b: Option<f64>| Some(rounded(a? / b.filter(|b| *b > 0.0)?));
-    let mut all: Vec<Likeness> = others
-        .iter()
-        .filter(|other| other.drive != wanted.drive)
-        .map(|other| {
-            let iops = rounded(other.iops / wanted.iops.max(1e-9));
-            let p99 = ratio(other.p99_us, wanted.p99_us);
-            let mean = ratio(mean(other), mean(wanted));
-            let ratios = [Some(iops), p99, mean].into_iter().flatten();
-            let logs: Vec<f64> = ratios
-                .map(|ratio| libm::log(ratio.max(1e-9)).abs())
-                .collect();
-            let factor = libm::exp(logs.iter().sum::<f64>() / logs.len().max(1) as f64);
-            let watts = ratio(other.watts, wanted.watts);
-            let endurance = ratio(rated(other), rated(wanted));
-            let capacity = ratio(room(other), room(wanted));
-            let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
-                let ratio = ratio?;
-                let times = if more_is_worse {
-                    ratio
-                } else {
-                    1.0 / ratio.max(1e-9)
-                };
-                let shown = text::digits::digits(ratio);
-                (times >= LOST).then(|| format!("{name} x {shown}"))
-            };
-            let lost = [
-                worse("IOPS", Some(iops), false),
-                worse("p99", p99, true),
-                worse("mean", mean, true),
-                worse("watts", watts, true),
-                worse("rated endurance", endurance, false),
-                worse("capacity", capacity, false),
-            ];
-            Likeness {
-                drive: other.drive.clone(),
-                factor: rounded(factor),
-                iops,
-                p99,
-                mean,
-                watts,
-                endurance,
-                capacity,
-                lost: lost.into_iter().flatten().collect(),
-            }
-        })
-        .collect();
-    all.sort_by(|a, b| a.factor.total_cmp(&b.factor).then(a.drive.cmp(&b.drive)));
+    let others = others.iter().filter(|other| other.drive != wanted.drive);
+    let mut all: Vec<Likeness> = others.map(|other| compared(wanted, other)).collect();
+    all.sort_by(|a, b| {
+        let order = a.lacks.total_cmp(&b.lacks);
+        order
+            .then(a.factor.total_cmp(&b.factor))
+            .then(a.drive.cmp(&b.drive))
+    });
     all
+}
+
+/// Mean latency of the slower direction.
+fn mean(one: &Candidate) -> Option<f64> {
+    let both = [&one.measurement.read, &one.measurement.write];
+    let known = both.into_iter().flatten();
+    let means = known.map(|figures| figures.latency.mean_us);
+    means.max_by(f64::total_cmp)
+}
+
+/// Rated bytes; of a pool the least of its members' ratings.
+fn rated(one: &Candidate) -> Option<f64> {
+    let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
+    let ratings: Option<Vec<f64>> = ratings.collect();
+    ratings?.into_iter().min_by(f64::total_cmp)
+}
+
+/// Capacity; of a pool that of all its members.
+fn room(one: &Candidate) -> Option<f64> {
+    let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
+    Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
+}
+
+fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(rounded(a? / b.filter(|b| *b > 0.0)?))
+}
+
+/// By which factor a figure is worse, 1 for the same.
+fn worse_by(ratio: f64, more_is_worse: bool) -> f64 {
+    match more_is_worse {
+        true => ratio,
+        false => 1.0 / ratio.max(1e-9),
+    }
+}
+
+fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
+    let iops = rounded(other.iops / wanted.iops.max(1e-9));
+    let p99 = ratio(other.p99_us, wanted.p99_us);
+    let mean = ratio(mean(other), mean(wanted));
+    let ratios = [Some(iops), p99, mean].into_iter().flatten();
+    let logs: Vec<f64> = ratios
+        .map(|ratio| libm::log(ratio.max(1e-9)).abs())
+        .collect();
+    let factor = libm::exp(logs.iter().sum::<f64>() / logs.len().max(1) as f64);
+    let watts = ratio(other.watts, wanted.watts);
+    let endurance = ratio(rated(other), rated(wanted));
+    let capacity = ratio(room(other), room(wanted));
+    let lacks = lacks([
+        Some(worse_by(iops, false)),
+        p99,
+        mean,
+        endurance.map(|ratio| worse_by(ratio, false)),
+        capacity.map(|ratio| worse_by(ratio, false)),
+    ]);
+    let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
+        let ratio = ratio?;
+        let shown = text::digits::digits(ratio);
+        (worse_by(ratio, more_is_worse) >= LOST).then(|| format!("{name} x {shown}"))
+    };
+    let lost = [
+        worse("IOPS", Some(iops), false),
+        worse("p99", p99, true),
+        worse("mean", mean, true),
+        worse("watts", watts, true),
+        worse("rated endurance", endurance, false),
+        worse("capacity", capacity, false),
+    ];
+    Likeness {
+        drive: other.drive.clone(),
+        lacks: rounded(lacks),
+        factor: rounded(factor),
+        iops,
+        p99,
+        mean,
+        watts,
+        endurance,
+        capacity,
+        lost: lost.into_iter().flatten().collect(),
+    }
+}
+
+/// The mean of the factors by which figures are worse, of those that are known; 1 for one that is better.
+fn lacks(worse: [Option<f64>; 5]) -> f64 {
+    let known: Vec<f64> = worse.into_iter().flatten().collect();
+    let logs = known.iter().map(|factor| libm::log(factor.max(1.0)));
+    libm::exp(logs.sum::<f64>() / known.len().max(1) as f64)
 }
 
 #[cfg(test)]
@@ -121,5 +152,27 @@ mod tests {
         assert_eq!(names, ["near", "far"]);
         assert_eq!(found[0].lost, ["p99 x 1.3"]);
         assert_eq!(found[1].lost, ["IOPS x 0.2", "p99 x 9"]);
+    }
+
+    #[test]
+    fn a_better_drive_lacks_nothing() {
+        let wanted = of("gone", true, 1_000.0, 100.0, None);
+        let others = [
+            of("a little slower", true, 950.0, 110.0, None),
+            of("four times as fast", true, 4_000.0, 25.0, None),
+            of("three times as fast", true, 3_000.0, 30.0, None),
+        ];
+        let found = like(&wanted, &others);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(
+            names,
+            [
+                "three times as fast",
+                "four times as fast",
+                "a little slower"
+            ]
+        );
+        assert_eq!((found[0].lacks, found[1].lacks), (1.0, 1.0));
+        assert!(found[2].lacks > 1.0);
     }
 }

@@ -25,6 +25,8 @@ pub fn text(name: &str) -> Option<&'static str> {
 mod tests {
     use super::super::work::Load;
     use super::*;
+    use crate::review::Workload;
+    use workload::job::Extent;
 
     #[test]
     fn each_is_a_job_file_without_mistakes() {
@@ -33,5 +35,21 @@ mod tests {
             Load::of_text(name, text.to_owned()).expect("fio's words");
             assert!(text.contains("assumed"), "{name} says what it is");
         }
+    }
+
+    /// A database reuses the files of its log.
+    #[test]
+    fn a_log_alone_reuses_a_few_gigabytes() {
+        let text = text("wal").expect("it has a name");
+        let load = Load::of_text("wal", text.to_owned()).expect("fio's words");
+        let Workload::Jobs(jobs) = &load.yours().workload else {
+            panic!("jobs")
+        };
+        let size = jobs[0].size;
+        let Some(Extent::Bytes(bytes)) = size else {
+            panic!("{size:?}")
+        };
+        assert!((1 << 30..=16 << 30).contains(&bytes), "{bytes}");
+        assert!(jobs[0].time_based);
     }
 }

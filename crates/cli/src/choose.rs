@@ -8,12 +8,15 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::media::DriveConfig;
 use report::{csv, decide};
-use study::decide::choose::{self, Answer, Measure, Request, Unfit};
+use study::decide::choose::{self, Answer, Candidate, Measure, Request, Unfit};
 use study::decide::likeness::{self, Likeness};
 use study::decide::named;
 use study::decide::prices::{self, Prices};
 use study::decide::profile::Profile;
+use study::decide::rate::Offered;
 use study::decide::slo::Slo;
+use study::decide::syncs::{self, Syncs};
+use study::decide::work::Load;
 use text::problem::Problems;
 use text::terminal::paragraph;
 
@@ -36,6 +39,7 @@ Examples:
   drivelab choose p4800x-375 p3700-1600 --job db.fio --slo 'p99<1ms' --by watt
   drivelab choose p4800x-375 950pro-256 --load web --usd prices.toml --by usd --years 5
   drivelab choose --load oltp --all --like p4800x-375
+  drivelab choose p4800x-375 980pro-1000 --load oltp --rate 20k --usd prices.toml
   drivelab choose slog none p1600x-58 p4801x-100 'mirror(2*p4801x-100)' 950pro-256 \\
       --main 'raidz(6*exos-x18-16tb; parity=2)' --load nfs-sync
   drivelab choose read-cache none p4801x-100 950pro-256 --main exos-x18-16tb --trace vm.vscsi.xz
@@ -75,7 +79,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
-    /// By what one is taken [default: usd with --usd, p99 of a trace, which sets its own pace, else iops]
+    /// Rate at which all drives are asked, in all: 50k (IOPS), 300MB/s, or max for each drive's own maximum [default: the iops or bw of
+    /// --slo, else max; slog: max, then all at half of what the fastest does]
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "trace")]
+    rate: Option<RateArg>,
+
+    /// slog: the load overwrites files that are there; otherwise clients write new files
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Ranking criterion [default: usd with --usd; p99 for a log, for a trace or at a rate; otherwise iops]
     #[arg(long, value_enum)]
     by: Option<By>,
 
@@ -114,6 +127,24 @@ pub(crate) struct Args {
     /// Also write a page: latency over IOPS of each drive, with the limit
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Rate at which drives are asked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum RateArg {
+    /// Each at its own maximum.
+    Max,
+    /// All at this one.
+    At(Offered),
+}
+
+fn rate(text: &str) -> Result<RateArg, String> {
+    match text {
+        "max" => Ok(RateArg::Max),
+        _ => Offered::read(text)
+            .map(RateArg::At)
+            .map_err(|help| format!("{help}, or max")),
+    }
 }
 
 /// By what one is taken.
@@ -160,29 +191,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let (Found { drives, mut unfit }, request) = read(args)?;
     args.drives.note_on_years();
-    let by = match (args.by, &args.usd, &args.load.trace) {
-        (Some(by), ..) => Measure::from(by),
-        (None, Some(_), _) => Measure::Usd,
-        (None, None, Some(_)) => Measure::P99,
-        (None, None, None) => Measure::Iops,
+    let paced = request.load.is_trace() || request.load.offered_iops().is_some();
+    let by = match (args.by, &args.usd) {
+        (Some(by), _) => Measure::from(by),
+        (None, Some(_)) => Measure::Usd,
+        // A log that is slow throttles clients that wait for it: at one rate its latency tells.
+        (None, None) if paced || is_slog(args) => Measure::P99,
+        (None, None) => Measure::Iops,
     };
     let stop = AtOnce::on_signals()?;
     let lab = Lab::new();
-    let results = of_each(
-        &drives,
-        |drive| &drive.name,
-        |drive, go_on| choose::candidate(&request, &drive.sheet, &lab, go_on),
-    );
-    let mut candidates = Vec::new();
-    for (drive, result) in drives.iter().zip(results) {
-        match result {
-            Ok(mut one) => {
-                one.drive.clone_from(&drive.name);
-                candidates.push(one);
-            }
-            Err(problems) => unfit.push(refused(&drive.name, &problems)),
-        }
-    }
+    let mut candidates = ran(&drives, &request, &lab, &mut unfit);
+    let request = match is_slog(args) && args.rate.is_none() && !paced {
+        true => at_common_rate(&drives, request, &lab, &mut candidates),
+        false => request,
+    };
     if candidates.is_empty() {
         let what = unfit.iter().map(|one| {
             on_command_line(
@@ -196,7 +219,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let this = candidates.iter().find(|one| one.drive == *wanted)?;
         Some((wanted.as_str(), likeness::like(this, &candidates)))
     });
-    let answer = choose::answer(candidates, unfit, by);
+    let mut answer = choose::answer(candidates, unfit, by);
+    let always = |one: &Named| one.sheet.pool_config().is_some_and(syncs::logs_all);
+    if is_slog(args) && !drives.iter().any(always) {
+        answer.syncs = Some(Syncs::of(&request.load));
+    }
     stop.results(|| {
         print(
             args,
@@ -214,6 +241,54 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// What the drives do at this load; those that cannot run it go to the others.
+fn ran(drives: &[Named], request: &Request, lab: &Lab, unfit: &mut Vec<Unfit>) -> Vec<Candidate> {
+    let results = of_each(
+        drives,
+        |drive| &drive.name,
+        |drive, go_on| choose::candidate(request, &drive.sheet, lab, go_on),
+    );
+    let mut candidates = Vec::new();
+    for (drive, result) in drives.iter().zip(results) {
+        match result {
+            Ok(mut one) => {
+                one.drive.clone_from(&drive.name);
+                candidates.push(one);
+            }
+            Err(problems) => unfit.push(refused(&drive.name, &problems)),
+        }
+    }
+    candidates
+}
+
+/// A slow log throttles clients that wait for it, and so its own latency: logs that ran at their own maximum run again, all at one
+/// rate. A load that has a pace of its own stays as it ran.
+fn at_common_rate(
+    drives: &[Named],
+    request: Request,
+    lab: &Lab,
+    candidates: &mut Vec<Candidate>,
+) -> Request {
+    let rate = choose::common_rate(candidates);
+    let paced = rate.and_then(|rate| request.load.clone().at_rate(rate).ok());
+    let Some(load) = paced else {
+        return request;
+    };
+    let request = Request { load, ..request };
+    let again = ran(drives, &request, lab, &mut Vec::new());
+    if again.len() == candidates.len() {
+        let both = again.into_iter().zip(&*candidates);
+        *candidates = both.map(|(one, most)| one.with_own_maximum(most)).collect();
+    }
+    request
+}
+
+/// Whether drives are chosen as the log of a pool.
+fn is_slog(args: &Args) -> bool {
+    let names = args.drives.names(&args.arguments);
+    names.first().is_some_and(|first| first == "slog")
+}
+
 fn print(
     args: &Args,
     request: &Request,
@@ -225,11 +300,11 @@ fn print(
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::choose(answer).as_bytes())?;
     }
-    let sentence = decide::choose::answer(request, answer, by);
+    let sentences = decide::choose::answer(request, answer, by);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: format!("Which drive for {}", request.load.facts().source),
-            answers: vec![sentence.clone()],
+            answers: sentences.clone(),
             table: decide::choose::table(request, answer, None),
             method: decide::choose::method(request, answer, &command, None),
         };
@@ -248,14 +323,15 @@ fn print(
         writeln!(
             out,
             "\n{}\n",
-            decide::choose::likenesses(wanted, found, width)
+            decide::choose::likenesses(wanted, found, width.or(Some(80)))
         )?;
     }
     limit::tell(
         args.json
             .then(|| decide::choose::json(request, answer, like, &command)),
-        &[sentence],
-        |width| decide::choose::table(request, answer, width),
+        &sentences,
+        // Where there is no terminal, as wide as one usually is.
+        |width| decide::choose::table(request, answer, width.or(Some(80))),
         |width| decide::choose::method(request, answer, &command, width),
     )
 }
@@ -324,7 +400,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
         Some(load) if problems.0.is_empty() => Ok((
             found,
             Request {
-                load: load.beyond(args.beyond.into()),
+                load: paced(args, load, &slo)?.beyond(args.beyond.into()),
                 slo,
                 years: args.years,
                 prices,
@@ -332,6 +408,15 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
             },
         )),
         _ => Err(problems),
+    }
+}
+
+/// The load at the rate that was asked for, or that limits ask for.
+fn paced(args: &Args, load: Load, slo: &Slo) -> Result<Load, Problems> {
+    match args.rate {
+        Some(RateArg::At(rate)) => load.at_rate(rate),
+        Some(RateArg::Max) => Ok(load),
+        None => Ok(load.at_rate_of(slo)),
     }
 }
 
@@ -395,6 +480,11 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let behind = behind(args, place, problems);
+    if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {
+        let what = "--overwrite: the load is not that of a log";
+        let help = "it belongs to choose slog DRIVE...";
+        problems.0.push(on_command_line(what, help));
+    }
     if names.is_empty() && problems.0.is_empty() {
         let help = "name some that `drivelab drives` lists, or --all";
         problems
@@ -406,7 +496,13 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let (mut found, mut of_all) = (Found::default(), Problems::default());
     for name in names {
         let expression = match (place, &behind) {
-            (Some((place, _)), Some(behind)) => choose::in_place(place, &name, behind),
+            (Some((place, _)), Some(behind)) => {
+                let pool = choose::in_place(place, &name, behind);
+                match place == "slog" && !args.overwrite {
+                    true => choose::of_new_files(&pool),
+                    false => pool,
+                }
+            }
             (Some(_), None) => continue,
             (None, _) => name.clone(),
         };

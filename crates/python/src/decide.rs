@@ -397,9 +397,10 @@ pub(crate) fn chosen(
         return Err(raised(problems));
     };
     around.before(&load, &mut conditions);
+    let slo = slo.unwrap_or_default();
     let request = choose::Request {
-        load,
-        slo: slo.unwrap_or_default(),
+        load: load.at_rate_of(&slo),
+        slo,
         years,
         prices,
         conditions,
@@ -417,7 +418,7 @@ pub(crate) fn chosen(
     })?;
     let (candidates, unfit) = parted(results)?;
     let answer = choose::answer(candidates, unfit, by);
-    let sentences = vec![decide::choose::answer(&request, &answer, by)];
+    let sentences = decide::choose::answer(&request, &answer, by);
     let words = decide::page::Words {
         title: format!("Which drive for {}", request.load.facts().source),
         answers: sentences.clone(),

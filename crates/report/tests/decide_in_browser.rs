@@ -75,7 +75,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         &answer,
         &words(
             "Which drive for oltp",
-            vec![decide::choose::answer(&request, &answer, Measure::Iops)],
+            decide::choose::answer(&request, &answer, Measure::Iops),
             decide::choose::table(&request, &answer, None),
             decide::choose::method(&request, &answer, "drivelab choose", None),
         ),

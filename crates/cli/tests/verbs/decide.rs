@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::rig::{drivelab, drivelab_in, text};
 
-fn json(args: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn json(args: &[&str]) -> (Option<i32>, Value) {
     let output = drivelab(&[args, &["--json"]].concat());
     let json = serde_json::from_slice(&output.stdout);
     let json = json.unwrap_or_else(|_| panic!("{}", text(&output.stderr)));

@@ -222,6 +222,11 @@ struct Chosen<'a> {
     years: Option<f64>,
     usd: Option<f64>,
     usd_with_power: Option<f64>,
+    drives_bought: u64,
+    ends_after_years: Option<f64>,
+    completes: Option<f64>,
+    own_maximum_iops: Option<f64>,
+    limited_by: Option<&'static str>,
 }
 
 /// A line for each candidate and limit; one for each candidate where there are no limits.
@@ -249,6 +254,11 @@ pub fn choose(answer: &choose::Answer) -> Table {
                 years: one.years,
                 usd: one.usd,
                 usd_with_power: one.usd_in_all,
+                drives_bought: one.drives_bought,
+                ends_after_years: one.ends_after_years,
+                completes: one.completes,
+                own_maximum_iops: one.own_maximum.as_ref().map(|most| most.iops),
+                limited_by: one.binds.map(study::decide::binds::Binds::words),
             });
         }
     }

@@ -1,162 +1,15 @@
 //! Which drive to take: `drivelab choose`.
 
 use serde_json::{Value, json};
-use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
+use study::decide::binds::Binds;
+use study::decide::choose::{Answer, Candidate, Request};
 use study::decide::likeness::Likeness;
-use text::digits::{count, digits, duration, microseconds};
+use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, range, reading, reading_within, seeds};
-
-/// The answer, in a sentence or two.
-pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
-    let meet = answer.candidates.iter().filter(|one| one.meets).count();
-    let all = answer.candidates.len() + answer.unfit.len();
-    let within = match (request.slo.limits.is_empty(), meet) {
-        (true, _) => format!("the best of the {} that ran", answer.candidates.len()),
-        (false, 1) => format!("the only one (of {all}) within {}", limits(request)),
-        (false, _) => format!(
-            "the best of the {meet} (of {all}) within {}",
-            limits(request)
-        ),
-    };
-    if meet == 0 {
-        let nearest = answer.nearest().map_or_else(String::new, |one| {
-            format!(" Nearest: {}, {}.", one.drive, missed(one))
-        });
-        // What is not known is not taken to be met, and not to be missed either.
-        let known = answer.candidates.iter();
-        let known = known.filter(|one| one.readings.iter().any(|it| it.met == Some(false)));
-        let none = match known.count() + answer.unfit.len() == all {
-            true => format!("None of {all} stays within {}.", limits(request)),
-            false => format!("None of {all} is known to stay within {}.", limits(request)),
-        };
-        return format!("{none}{nearest}{}", unknown(answer));
-    }
-    let others = answer.best.iter().filter(|best| best.by != by);
-    let others: Vec<String> = others
-        .map(|best| {
-            format!(
-                "by {}: {}{} ({})",
-                best.by.words(),
-                best.drive,
-                or_ties(best),
-                figure(best.by, best.value)
-            )
-        })
-        .collect();
-    let others = match others.is_empty() {
-        true => String::new(),
-        false => format!(" Otherwise {}.", others.join("; ")),
-    };
-    let others = format!("{others}{}", buffers(answer));
-    match answer.best_by(by) {
-        Some(best) if !best.ties.is_empty() => {
-            let mut shown = vec![spread(&best.drive, by, best.value, best.by_seed)];
-            let ends = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
-            shown.extend(ends.map(|tie| spread(&tie.drive, by, tie.value, tie.by_seed)));
-            format!(
-                "Take {}{} by {}, too close to tell apart ({}): {within}.{others}",
-                best.drive,
-                or_ties(best),
-                by.words(),
-                shown.join(", ")
-            )
-        }
-        Some(best) => format!(
-            "Take {} by {}: {}, {within}.{others}",
-            best.drive,
-            by.words(),
-            figure(by, best.value)
-        ),
-        None => format!(
-            "By {} none can be taken: it is not known of any of those that meet{}.{others}",
-            by.words(),
-            match by {
-                Measure::P99 =>
-                    " (too few reads, writes or syncs; a limit on one direction, such as read.p99<1ms, has its own column)",
-                _ => "",
-            }
-        ),
-    }
-}
-
-/// What is not told of write buffers that the runs did not fill.
-fn buffers(answer: &Answer) -> String {
-    let full = answer.candidates.iter();
-    let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
-    match full.min_by(|a, b| a.1.total_cmp(&b.1)) {
-        None => String::new(),
-        Some((drive, seconds)) => format!(
-            " All this holds as long as write buffers have room: at this load that of {drive} is full after {} if nothing is \
-             destaged (--runtime runs longer, `drivelab size vsan-cache` says from when on writes are held back).",
-            duration(seconds)
-        ),
-    }
-}
-
-/// Others that are not told apart from the best.
-fn or_ties(best: &Best) -> String {
-    let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
-    match best.ties.len() <= NAMED {
-        true => ties.collect(),
-        false => format!(" or any of {} others", best.ties.len()),
-    }
-}
-
-/// What is told of one that is not told apart from another.
-fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
-    let [least, most] = by_seed.map(|value| figure(by, value));
-    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
-    let least_alone = least.strip_suffix(unit).unwrap_or(&least);
-    match least == most {
-        true => format!("{drive} {}", figure(by, value)),
-        false => format!("{drive} {least_alone} to {most}"),
-    }
-}
-
-/// Why limits are not known of some.
-fn unknown(answer: &Answer) -> String {
-    let readings = answer.candidates.iter().flat_map(|one| &one.readings);
-    let mut few: Vec<(&str, &str)> = Vec::new();
-    for one in readings.filter(|one| one.met.is_none()) {
-        let found = (one.limit.as_str(), one.too_few.unwrap_or_default());
-        if one.too_few.is_some() && !few.contains(&found) {
-            few.push(found);
-        }
-    }
-    let words = few.iter().map(|(limit, direction)| {
-        format!(" Of {limit} there are too few {direction}; a limit on one direction (read.p99) or a lower percentile may be told.")
-    });
-    words.collect()
-}
-
-/// What a candidate misses.
-fn missed(candidate: &Candidate) -> String {
-    let missed = candidate
-        .readings
-        .iter()
-        .filter(|reading| reading.met != Some(true));
-    let missed: Vec<String> = missed
-        .map(|one| format!("{} at {}", one.limit, reading(one)))
-        .collect();
-    missed.join(", ").replace(" !", "")
-}
-
-fn limits(request: &Request) -> String {
-    let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
-    texts.collect::<Vec<_>>().join(", ")
-}
-
-fn figure(by: Measure, value: f64) -> String {
-    match by {
-        Measure::Usd => format!("{} USD", digits(value)),
-        Measure::Watt => format!("{} IOPS/W", count(value)),
-        Measure::Iops => format!("{} IOPS", count(value)),
-        Measure::P99 => microseconds(value),
-        Measure::Years => format!("{} years", digits(value)),
-    }
-}
+use super::sentences::unknown;
+pub use super::sentences::{LENGTH, answer};
+use super::{document, model, percent, range, reading_within, seeds};
 
 /// The 99th percentile with those of the seeds.
 fn p99(one: &Candidate) -> String {
@@ -182,64 +35,113 @@ fn with(request: &Request) -> &'static str {
     }
 }
 
-/// A line for each candidate.
-pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
-    let mut table = plain();
-    let priced = request.prices.is_some();
-    let pools = answer.candidates.iter().any(|one| one.promise.is_some());
-    let mut header = vec![String::from("drive"), String::from("meets")];
-    header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
-    header.extend(["room", "IOPS", "p99", "W", "IOPS/W", "years"].map(String::from));
-    if priced {
-        header.push(String::from("USD"));
-        header.push(format!("{}, {} y", with(request), digits(request.years)));
+/// Columns that only some answers have.
+struct Columns<'a> {
+    request: &'a Request,
+    /// I/Os a second that arrive.
+    paced: Option<f64>,
+    own_maximum: bool,
+    binds: bool,
+    pools: bool,
+}
+
+impl Columns<'_> {
+    fn header(&self) -> Vec<String> {
+        let request = self.request;
+        let mut header = vec![String::from("drive"), String::from("meets")];
+        header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
+        header.push(String::from("room"));
+        header.push(String::from(match self.own_maximum {
+            true => "IOPS at most",
+            false => "IOPS",
+        }));
+        header.extend(self.paced.map(|rate| format!("of {}/s", count(rate))));
+        header.extend(["p99", "W", "IOPS/W", "years"].map(String::from));
+        if request.prices.is_some() {
+            header.extend(["USD", "drives"].map(String::from));
+            header.push(format!("{}, {} y", with(request), digits(request.years)));
+        }
+        if self.binds {
+            header.push(String::from("limited by"));
+        }
+        header.push(String::from("model"));
+        if self.pools {
+            header.push(String::from("promise"));
+        }
+        header
     }
-    header.push(String::from("model"));
-    if pools {
-        header.push(String::from("promise"));
-    }
-    let columns = header.len();
-    table.set_header(header);
-    for one in &answer.candidates {
+
+    fn row(&self, one: &Candidate) -> Vec<String> {
+        let none = || String::from("-");
         let mut cells = vec![
             one.drive.clone(),
             String::from(if one.meets { "yes" } else { "no" }),
         ];
         cells.extend(one.readings.iter().map(reading_within));
+        let (iops, [least, most]) = match &one.own_maximum {
+            Some(own) => (own.iops, own.iops_by_seed),
+            None => (one.iops, one.iops_by_seed),
+        };
+        let room = |room| format!("{:.0} %", room * 100.0);
+        cells.push(one.room.map_or_else(none, room));
+        cells.push(range([iops, least, most], count));
+        cells.extend(self.paced.map(|_| percent(one.completes)));
         cells.extend([
-            one.room.map_or_else(
-                || String::from("-"),
-                |room| format!("{:.0} %", room * 100.0),
-            ),
-            range([one.iops, one.iops_by_seed[0], one.iops_by_seed[1]], count),
             p99(one),
             or_none(one.watts),
-            one.iops_per_watt.map_or_else(|| String::from("-"), count),
+            one.iops_per_watt.map_or_else(none, count),
             or_none(one.years),
         ]);
-        if priced {
-            cells.extend([or_none(one.usd), or_none(one.usd_in_all)]);
+        if self.request.prices.is_some() {
+            cells.extend([
+                or_none(one.usd),
+                one.drives_bought.to_string(),
+                or_none(one.usd_in_all),
+            ]);
+        }
+        if self.binds {
+            cells.push(one.binds.map_or("-", Binds::words).to_owned());
         }
         cells.push(one.model.to_owned());
-        if pools {
+        if self.pools {
             cells.push(one.promise.clone().unwrap_or_default());
         }
-        table.add_row(cells);
+        cells
     }
-    right(&mut table, 2..columns - 1 - usize::from(pools));
+}
+
+/// A line for each candidate.
+pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
+    let any = |has: fn(&Candidate) -> bool| answer.candidates.iter().any(has);
+    let columns = Columns {
+        request,
+        paced: request.load.offered_iops(),
+        own_maximum: any(|one| one.own_maximum.is_some()),
+        binds: any(|one| one.binds.is_some()),
+        pools: any(|one| one.promise.is_some()),
+    };
+    let mut table = plain();
+    let header = columns.header();
+    let words = 1 + usize::from(columns.pools) + usize::from(columns.binds);
+    let figures = 2..header.len() - words;
+    table.set_header(header);
+    for one in &answer.candidates {
+        table.add_row(columns.row(one));
+    }
+    right(&mut table, figures);
     folded(&table, 1, width)
 }
 
-/// How near others come to a drive, in a sentence.
+/// Which drive replaces another, in a sentence.
 pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
-    match found.first() {
-        None => format!("Nothing else ran that could stand for {wanted}."),
-        Some(nearest) => format!(
-            "Nearest to {wanted} at this load: {}, its rates and latencies a factor of {} away; lost: {}.",
-            nearest.drive,
-            digits(nearest.factor),
-            lost(nearest)
-        ),
+    let Some(nearest) = found.first() else {
+        return format!("Nothing else ran that could replace {wanted}.");
+    };
+    let head = format!("To replace {wanted} at this load: {}; lost", nearest.drive);
+    let full = format!("{head}: {}.", lost(nearest));
+    match full.chars().count() <= LENGTH {
+        true => full,
+        false => format!("{head}: {} figures of 6.", nearest.lost.len()),
     }
 }
 
@@ -256,7 +158,8 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         &format!("over {wanted}"),
-        "factor",
+        "lacks",
+        "differs",
         "IOPS",
         "p99",
         "mean",
@@ -268,6 +171,7 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
     for one in found.iter().take(MOST) {
         table.add_row([
             one.drive.clone(),
+            digits(one.lacks),
             digits(one.factor),
             digits(one.iops),
             or_none(one.p99),
@@ -278,7 +182,7 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
             lost(one),
         ]);
     }
-    right(&mut table, 1..8);
+    right(&mut table, 1..9);
     folded(&table, 1, width)
 }
 
@@ -299,13 +203,27 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
             digits(most)
         )
     });
+    let pace = match (request.load.offered_iops(), request.load.is_trace()) {
+        (Some(rate), _) => format!(
+            " Every drive is asked for {} IOPS (open loop, Poisson arrivals); one that completes less than 97 % of them does not keep \
+             up.",
+            count(rate)
+        ),
+        (None, true) => String::new(),
+        (None, false) => String::from(
+            " Each drive runs at its own maximum: a faster one is written more and lasts shorter; --rate 50k asks all for the same.",
+        ),
+    };
     let conditions = &request.conditions;
     let usd = match &request.prices {
         None => " No prices were given (--usd prices.toml), so there is no cost.",
-        Some(_) => " A drive without a price in your file has no cost.",
+        Some(_) => {
+            " A drive without a price in your file has no cost; \"drives\" is how many are bought in these years, as worn ones are \
+             replaced."
+        }
     };
     let how = format!(
-        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit, which each seed is to keep; years are to the rated \
+        "{} on {}, drives {} at the start, {}{cut}.{pace} \"room\" is what is left to the nearest limit, which each seed is to keep; years are to the rated \
          endurance at this load, of a pool's weakest member.{usd}",
         facts.source,
         conditions.host.id,
@@ -315,10 +233,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
     lines.push(paragraph("", &how, width));
     // Where none is within the limits the answer says it.
     if answer.candidates.iter().any(|one| one.meets) {
-        let unknown = unknown(answer);
-        if !unknown.is_empty() {
-            lines.push(paragraph("", unknown.trim(), width));
-        }
+        lines.extend(unknown(answer).map(|unknown| paragraph("", &unknown, width)));
     }
     lines.extend(
         answer

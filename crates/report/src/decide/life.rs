@@ -156,7 +156,8 @@ fn unloaded(answer: &Answer) -> String {
     }
 }
 
-fn years_of(years: f64) -> String {
+/// Years as days or years.
+pub(super) fn years_of(years: f64) -> String {
     match years {
         many if many >= 1000.0 => String::from("over 1,000 years"),
         years if years < 2.0 => duration_of(years * 365.0),

@@ -10,6 +10,7 @@ pub mod max;
 pub mod page;
 mod plot;
 mod screen;
+mod sentences;
 pub mod size;
 
 use serde::Serialize;

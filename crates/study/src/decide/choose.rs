@@ -11,10 +11,14 @@ use lab::{GoOn, Lab, Outcome};
 use serde::Serialize;
 use text::problem::Problems;
 
+use super::binds::{self, Binds};
+use super::cost;
 use super::life::{self, Part};
-pub use super::place::{PLACES, in_place};
+pub use super::place::{PLACES, in_place, of_new_files};
 use super::prices::Prices;
+use super::rate::{self, Offered};
 use super::slo::{Figure, Limit, Of, Slo};
+use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
 use super::work::{Conditions, Load};
 use crate::ledger::support;
@@ -24,7 +28,7 @@ use crate::review::results::{Measurement, rounded};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Least cost: the drives, and their power and place over the years where these have a price.
+    /// Least cost over the years: all drives bought, and their power and place where these have a price.
     Usd,
     /// Most I/Os a second for a watt.
     Watt,
@@ -73,7 +77,7 @@ impl Measure {
         match self {
             Measure::Usd => candidate.usd_in_all,
             Measure::Watt => candidate.iops_per_watt,
-            Measure::Iops => Some(candidate.iops),
+            Measure::Iops => Some(candidate.most().0),
             Measure::P99 => candidate.p99_us,
             Measure::Years => candidate.years,
         }
@@ -86,7 +90,7 @@ impl Measure {
         let rate = candidate.iops.max(1e-9);
         let ends = match self {
             Measure::Usd => [value; 2],
-            Measure::Iops => [least, most],
+            Measure::Iops => candidate.most().1,
             Measure::Watt => [value * least / rate, value * most / rate],
             Measure::P99 => candidate.p99_us_by_seed.unwrap_or([value; 2]),
             Measure::Years => [
@@ -146,9 +150,13 @@ pub struct Candidate {
     pub iops_per_watt: Option<f64>,
     /// Years to the rated endurance of its weakest part.
     pub years: Option<f64>,
-    /// Cost of the drives.
+    /// Years to the end of the part that ends first: by its rating, or, where no part is rated, by the model's Percentage Used.
+    pub ends_after_years: Option<f64>,
+    /// Drives bought over the years that were asked for: one for each place, and one more each time that one wears out.
+    pub drives_bought: u64,
+    /// Cost of the first drives.
     pub usd: Option<f64>,
-    /// With their power and place over the years, where these have a price.
+    /// Cost over the years: all drives bought, and their power and place where these have a price.
     pub usd_in_all: Option<f64>,
     /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
     /// long: what comes then is in no figure.
@@ -157,8 +165,23 @@ pub struct Candidate {
     pub promise: Option<String>,
     /// Wear, by part.
     pub parts: Vec<Part>,
+    /// At a given rate: the share of what arrives that it completes, of the seed with the least. Null at its own maximum.
+    pub completes: Option<f64>,
+    /// What it does at its own maximum (closed loop), where the other figures are those at a given rate.
+    pub own_maximum: Option<Maximum>,
+    /// Of a pool with an intent log: what limits its rate; at its own maximum where that was run.
+    pub binds: Option<Binds>,
     /// All figures.
     pub measurement: Measurement,
+}
+
+/// What a candidate does at its own maximum.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Maximum {
+    /// I/Os a second.
+    pub iops: f64,
+    /// The same with each seed: least and greatest.
+    pub iops_by_seed: [f64; 2],
 }
 
 /// A candidate that cannot run the load.
@@ -213,9 +236,44 @@ pub struct Answer {
     pub unfit: Vec<Unfit>,
     /// By each measure that is known.
     pub best: Vec<Best>,
+    /// Of a log: how much of the load is synchronous; null where that was not asked.
+    pub syncs: Option<Syncs>,
+}
+
+impl Candidate {
+    /// The most I/Os a second that are known of it, and with each seed.
+    fn most(&self) -> (f64, [f64; 2]) {
+        match &self.own_maximum {
+            Some(most) => (most.iops, most.iops_by_seed),
+            None => (self.iops, self.iops_by_seed),
+        }
+    }
+
+    /// The same, with its own maximum from another run.
+    #[must_use]
+    pub fn with_own_maximum(self, at_its_own: &Candidate) -> Candidate {
+        Candidate {
+            own_maximum: Some(Maximum {
+                iops: at_its_own.iops,
+                iops_by_seed: at_its_own.iops_by_seed,
+            }),
+            binds: at_its_own.binds,
+            ..self
+        }
+    }
+
+    /// Years after which it ends, if that is before the end of so many.
+    pub fn ends_within(&self, years: f64) -> Option<f64> {
+        self.ends_after_years.filter(|ends| *ends < years)
+    }
 }
 
 impl Answer {
+    /// The candidate of this name.
+    pub fn candidate(&self, drive: &str) -> Option<&Candidate> {
+        self.candidates.iter().find(|one| one.drive == drive)
+    }
+
     /// The one to take by a measure.
     pub fn best_by(&self, by: Measure) -> Option<&Best> {
         self.best.iter().find(|best| best.by == by)
@@ -279,14 +337,18 @@ pub fn candidate(
         let seeds = each.iter().map(|seed| seed.reading(limit, years));
         of_all_seeds(tally.reading(limit, years), seeds)
     };
-    let readings: Vec<Reading> = limits.map(reading).collect();
+    let mut readings: Vec<Reading> = limits.map(reading).collect();
+    let completes = completes(&request.load, &outcomes);
+    let keeps_up = completes.is_none_or(|it| it.keeps_up);
+    offered_rates(request, keeps_up, &mut readings);
     let rates = outcomes.iter().map(super::rate_of);
     let (least, most) = rates.fold((f64::INFINITY, 0.0), |(least, most), rate| {
         (f64::min(least, rate), f64::max(most, rate))
     });
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
-    let usd = prices.and_then(|prices| prices.of(drive));
+    let cost = prices.and_then(|prices| cost::of(prices, drive, &life));
+    let bought = life.parts.iter().map(|part| cost::bought(part, life.years));
     let keeping = match prices {
         Some(prices) => prices.of_keeping(drive, watts, request.years),
         None => Some(0.0),
@@ -296,7 +358,7 @@ pub fn candidate(
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
-        meets: readings.iter().all(|reading| reading.met == Some(true)),
+        meets: keeps_up && readings.iter().all(|reading| reading.met == Some(true)),
         room: readings
             .iter()
             .filter_map(|reading| reading.room)
@@ -311,15 +373,65 @@ pub fn candidate(
             .filter(|watts| *watts > 0.0)
             .map(|watts| rounded(tally.iops() / watts)),
         years,
-        usd,
-        usd_in_all: usd
+        ends_after_years: life.weakest().map(|(_, years)| years),
+        drives_bought: bought.sum(),
+        usd: cost.map(|cost| cost.first),
+        usd_in_all: cost
             .zip(keeping)
-            .map(|(usd, keeping)| rounded(usd + keeping)),
+            .map(|(cost, keeping)| rounded(cost.drives + keeping)),
         buffer_full_seconds: life.buffer_full_seconds,
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
+        completes: completes.map(|it| it.share),
+        own_maximum: None,
+        // Nothing does where a drive keeps up with a given rate.
+        binds: binds::of(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
+}
+
+/// The share of what arrives that is completed, and whether that is all but chance.
+#[derive(Clone, Copy)]
+struct Completes {
+    share: f64,
+    keeps_up: bool,
+}
+
+/// Of the seed that completes least; `None` at no given rate.
+fn completes(load: &Load, outcomes: &[Outcome]) -> Option<Completes> {
+    let offered = load.offered_iops()?;
+    let of = |outcome: &Outcome| {
+        let arrive = offered * outcome.counted.seconds();
+        let share = super::rate_of(outcome) / offered;
+        // Arrivals are a Poisson process: three of its standard deviations are chance.
+        let chance = 3.0 / libm::sqrt(arrive.max(1.0));
+        Completes {
+            share: rounded(share),
+            keeps_up: share >= rate::KEPT_UP - chance.min(0.2),
+        }
+    };
+    let all = outcomes.iter().map(of);
+    all.min_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// A limit on the rate that arrives is met if the drive keeps up: by chance a few I/Os fewer arrive.
+fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
+    let Some(offered) = request.load.offered_iops() else {
+        return;
+    };
+    let mean = request.load.mean_bytes().unwrap_or(0.0);
+    for (limit, reading) in request.slo.limits.iter().zip(readings) {
+        let arrives = match limit.figure {
+            Figure::Iops => offered,
+            Figure::Bandwidth => offered * mean * 1e-6,
+            _ => continue,
+        };
+        // Rates are whole for each thread.
+        if limit.of == Of::All && limit.bound <= arrives * 1.01 && limit.bound >= arrives * 0.99 {
+            reading.met = Some(keeps_up);
+            reading.room = reading.room.filter(|_| !keeps_up);
+        }
+    }
 }
 
 /// The figure of all seeds together, or, if that is within the limit and some seed is not, that of the seed which is furthest outside:
@@ -376,6 +488,15 @@ fn ties<'a>(
     ties
 }
 
+/// A rate at which candidates that ran at their own maximum compare: half of what the fastest does with every seed, of two digits.
+pub fn common_rate(candidates: &[Candidate]) -> Option<Offered> {
+    let rates = candidates.iter().map(|one| one.iops_by_seed[0]);
+    let half = rates.max_by(f64::total_cmp)? / 2.0;
+    let digit = libm::pow(10.0, libm::floor(libm::log10(half.max(1.0))) - 1.0).max(1.0);
+    let rate = libm::round(half / digit) * digit;
+    (rate >= 1.0).then_some(Offered::Iops(rate))
+}
+
 /// Puts candidates in order, and says which one to take.
 pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> Answer {
     let key = |candidate: &Candidate, by: Measure| {
@@ -410,129 +531,9 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
         best: best.collect(),
         candidates,
         unfit,
+        syncs: None,
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    pub(in crate::decide) fn of(
-        drive: &str,
-        meets: bool,
-        iops: f64,
-        p99_us: f64,
-        usd: Option<f64>,
-    ) -> Candidate {
-        Candidate {
-            drive: drive.into(),
-            model: "a guess",
-            model_text: String::new(),
-            meets,
-            readings: Vec::new(),
-            room: None,
-            iops,
-            iops_by_seed: [iops, iops],
-            p99_us: Some(p99_us),
-            p99_us_by_seed: None,
-            watts: None,
-            iops_per_watt: None,
-            years: None,
-            usd,
-            usd_in_all: usd,
-            buffer_full_seconds: None,
-            promise: None,
-            parts: Vec::new(),
-            measurement: Measurement::default(),
-        }
-    }
-
-    #[test]
-    fn the_best_is_among_those_that_meet_and_are_known() {
-        let all = vec![
-            of("fast", true, 900.0, 50.0, None),
-            of("cheap", true, 500.0, 90.0, Some(100.0)),
-            of("dear", true, 600.0, 40.0, Some(300.0)),
-            of("misses", false, 9_000.0, 10.0, Some(1.0)),
-        ];
-        let answer = answer(all, Vec::new(), Measure::Usd);
-        let best = |by| answer.best_by(by).map(|best| best.drive.as_str());
-        assert_eq!(best(Measure::Usd), Some("cheap"));
-        assert_eq!(best(Measure::Iops), Some("fast"));
-        assert_eq!(best(Measure::P99), Some("dear"));
-        assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
-        let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
-        assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
-    }
-
-    #[test]
-    fn a_limit_is_to_hold_with_every_seed() {
-        let reading = |value: f64, met| Reading {
-            limit: "iops > 100".into(),
-            unit: "IOPS",
-            value: Some(value),
-            interval: None,
-            met,
-            room: Some(value / 100.0 - 1.0),
-            is_latency: false,
-            slowest: None,
-            too_few: None,
-        };
-        let told = |together: Reading, seeds: &[Reading]| {
-            let found = of_all_seeds(together, seeds.iter().cloned());
-            (found.value, found.met)
-        };
-        let within = |value| reading(value, Some(true));
-        let outside = |value| reading(value, Some(false));
-        let seeds = [within(140.0), outside(98.0), outside(90.0), within(120.0)];
-        assert_eq!(told(within(112.0), &seeds), (Some(90.0), Some(false)));
-        assert_eq!(told(within(130.0), &seeds[..1]), (Some(130.0), Some(true)));
-        assert_eq!(
-            told(within(130.0), &[reading(0.0, None)]),
-            (Some(130.0), Some(true))
-        );
-        assert_eq!(told(outside(99.0), &seeds), (Some(99.0), Some(false)));
-    }
-
-    #[test]
-    fn what_seeds_do_not_tell_apart_is_named_together() {
-        let seeds = |drive, iops, ends| Candidate {
-            iops_by_seed: ends,
-            ..of(drive, true, iops, 50.0, None)
-        };
-        let all = vec![
-            seeds("first", 100.0, [80.0, 120.0]),
-            seeds("overlaps", 75.0, [70.0, 81.0]),
-            seeds("apart", 60.0, [59.0, 61.0]),
-            seeds("close", 96.0, [96.0, 96.0]),
-            Candidate {
-                meets: false,
-                ..seeds("misses", 99.0, [90.0, 110.0])
-            },
-        ];
-        let answer = answer(all, Vec::new(), Measure::Iops);
-        let best = answer.best_by(Measure::Iops).expect("some ran");
-        let ties: Vec<&str> = best.ties.iter().map(|tie| &*tie.drive).collect();
-        assert_eq!((&*best.drive, ties), ("first", vec!["close", "overlaps"]));
-    }
-
-    #[test]
-    fn of_many_that_are_alike_one_is_named() {
-        let all: Vec<Candidate> = (0..12)
-            .map(|index| {
-                of(
-                    &format!("d{index}"),
-                    true,
-                    100.0,
-                    50.0 + 20.0 * f64::from(index),
-                    None,
-                )
-            })
-            .collect();
-        let named = |count: usize| {
-            let answer = answer(all[..count].to_vec(), Vec::new(), Measure::Iops);
-            answer.named().count()
-        };
-        assert_eq!((named(3), named(12)), (3, 1));
-    }
-}
+pub(super) mod tests;

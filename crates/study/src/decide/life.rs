@@ -128,6 +128,17 @@ impl Part {
         let rated = self.years_to_rating();
         rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
     }
+
+    /// Years that a new drive in this place lasts at the load, by the same count as [`Part::years`].
+    pub fn years_of_a_new_one(&self) -> Option<f64> {
+        let Some(rating) = &self.rating else {
+            return Some(100.0 / (self.used_percent_a_year? - self.used_percent));
+        };
+        let now = self.written.as_ref()?.mb_s[0];
+        let later = self.destaged.as_ref().map_or(0.0, |it| it.mb_s);
+        let rate = now.max(later);
+        (rate > 0.0).then(|| rating.tbw * 1e6 / rate / DAY / DAYS)
+    }
 }
 
 /// What was found of one drive or pool.
@@ -433,18 +444,20 @@ pub fn is_assumed(kind: &str) -> bool {
     kind == Kind::Assumed.name()
 }
 
+/// A drive at so many bytes a second of the host's, and of the medium on account of them.
+#[cfg(test)]
+pub(super) fn worn(drive: &str, host: f64, caused: f64) -> Part {
+    let sheet = catalogue::drive(drive).expect("built in");
+    let wear = Wear {
+        host,
+        caused: Some(caused),
+    };
+    part(drive, &sheet, 5.0, Some(&[wear]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn worn(drive: &str, host: f64, caused: f64) -> Part {
-        let sheet = catalogue::drive(drive).expect("built in");
-        let wear = Wear {
-            host,
-            caused: Some(caused),
-        };
-        part(drive, &sheet, 5.0, Some(&[wear]))
-    }
 
     #[test]
     fn a_drive_written_at_its_rating_lasts_its_warranty() {

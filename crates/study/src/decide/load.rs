@@ -14,7 +14,7 @@ use super::ranges::Ranges;
 use crate::review::point_threads;
 
 /// I/Os that a thread of an open loop may have in flight: so many that none waits for another below the drive's limit.
-const OPEN_DEPTH: u32 = 1024;
+pub(super) const OPEN_DEPTH: u32 = 1024;
 
 /// Fewest I/Os a second of a thread of an open loop: fio's rates are whole numbers.
 const LEAST_RATE: f64 = 200.0;

@@ -5,11 +5,13 @@
 //! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
 //! large a log, a write buffer or a read cache should be. Limits are read by
 //! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`profile`], [`work`]),
-//! or of a given height ([`load`]). Costs are the user's ([`prices`]).
+//! or of a given height ([`load`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
 
+pub mod binds;
 mod buffer;
 pub mod check;
 pub mod choose;
+pub mod cost;
 pub mod explain;
 pub mod fleet;
 pub mod life;
@@ -21,8 +23,10 @@ mod place;
 pub mod prices;
 pub mod profile;
 pub mod ranges;
+pub mod rate;
 pub mod size;
 pub mod slo;
+pub mod syncs;
 pub mod table_of_s3;
 pub mod tally;
 pub mod work;

@@ -19,6 +19,16 @@ pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     }
 }
 
+/// The same pool whose intent log holds no data yet, so that clients write new files: nothing is read from main to complete a record
+/// that is overwritten in part. Other pools are as they are.
+pub fn of_new_files(expression: &str) -> String {
+    let inside = expression.strip_prefix("intent-log(");
+    match inside.and_then(|inside| inside.strip_suffix(')')) {
+        Some(inside) => format!("intent-log({inside}; filled=false)"),
+        None => expression.to_owned(),
+    }
+}
+
 /// Whether an expression is of several drives side by side, such as `3*d7-p5510-3840` or `a, b`, and not of one pool.
 fn is_list(behind: &str) -> bool {
     let mut depth = 0;
@@ -38,6 +48,24 @@ fn is_list(behind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::tier::Kind;
+
+    #[test]
+    fn new_files_are_written_to_an_intent_log_that_holds_none() {
+        let main = "raidz(3*exos-x18-16tb; parity=1)";
+        for drive in ["none", "p4801x-100"] {
+            let pool = of_new_files(&in_place("slog", drive, main));
+            let sheet = catalogue::drive(&pool).expect("an expression");
+            let config = sheet.pool_config().expect("a pool");
+            let mut tiers = config.tiers.iter();
+            let filled = tiers.find_map(|tier| match &tier.kind {
+                Kind::IntentLog(config) => Some(config.filled),
+                _ => None,
+            });
+            assert_eq!(filled, Some(false), "{pool}");
+        }
+        assert_eq!(of_new_files("p4801x-100"), "p4801x-100");
+    }
 
     #[test]
     fn without_a_cache_there_is_what_is_behind() {

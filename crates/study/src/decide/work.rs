@@ -13,6 +13,8 @@ use workload::fio::{self, Surroundings};
 use workload::job::Job;
 use workload::replay::Beyond;
 
+use super::rate::{self, Offered};
+use super::slo::Slo;
 use crate::review::{Workload, Yours};
 
 /// Seeds, the state and the host of runs.
@@ -39,6 +41,8 @@ pub struct LoadFacts {
     pub at_most_seconds: Option<f64>,
     /// 10^6 bytes a second that were to be written; null where no rate was asked for.
     pub asked_mb_s: Option<f64>,
+    /// I/Os a second that arrive in all (open loop); null where no rate was asked for.
+    pub offered_iops: Option<f64>,
 }
 
 /// A load.
@@ -48,6 +52,7 @@ pub struct Load {
     /// The longest that a job is counted for, if that cut one.
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
+    offered_iops: Option<f64>,
     /// What is done with a trace's addresses beyond a drive.
     beyond: Beyond,
 }
@@ -79,6 +84,7 @@ impl Load {
             yours,
             cut: None,
             asked_mb_s: None,
+            offered_iops: None,
             beyond: Beyond::Wrap,
         }
     }
@@ -144,6 +150,48 @@ impl Load {
         self
     }
 
+    /// The same, with its I/Os arriving at this rate (open loop).
+    ///
+    /// # Errors
+    /// It is a trace, or a job cannot be given a rate.
+    pub fn at_rate(mut self, offered: Offered) -> Result<Load, Problems> {
+        let Workload::Jobs(jobs) = &mut self.yours.workload else {
+            let what = "--rate: a trace is replayed at its own pace";
+            return Err(Problems::whole("command line", what));
+        };
+        let (paced, total) = rate::at(jobs, offered)?;
+        *jobs = paced;
+        self.offered_iops = Some(total);
+        Ok(self)
+    }
+
+    /// The same at the rate that limits ask for in all, if they do and it has no pace of its own.
+    #[must_use]
+    pub fn at_rate_of(self, slo: &Slo) -> Load {
+        match slo.rate() {
+            Some(rate) => self.clone().at_rate(rate).unwrap_or(self),
+            None => self,
+        }
+    }
+
+    /// I/Os a second that arrive in all, where a rate was asked for.
+    pub fn offered_iops(&self) -> Option<f64> {
+        self.offered_iops
+    }
+
+    /// Mean bytes of the I/Os that arrive, where a rate was asked for.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        match &self.yours.workload {
+            Workload::Jobs(jobs) => self.offered_iops.map(|_| rate::mean_bytes_of(jobs)),
+            Workload::Trace(_) => None,
+        }
+    }
+
+    /// Whether it sets its own pace, as recorded.
+    pub fn is_trace(&self) -> bool {
+        matches!(self.yours.workload, Workload::Trace(_))
+    }
+
     /// What it is.
     pub fn facts(&self) -> LoadFacts {
         LoadFacts {
@@ -151,6 +199,7 @@ impl Load {
             text: self.yours.text.clone(),
             at_most_seconds: self.cut.map(Span::seconds),
             asked_mb_s: self.asked_mb_s,
+            offered_iops: self.offered_iops,
         }
     }
 

@@ -1,0 +1,227 @@
+//! `drivelab choose` as a buyer asks it: cost with replacements, drives at one rate, logs at one rate, and no log at all.
+
+use serde_json::Value;
+
+use crate::decide::json;
+use crate::rig::{drivelab, drivelab_in, text};
+
+/// The first line of an answer.
+fn first_line(args: &[&str]) -> String {
+    let output = drivelab(args);
+    assert_ne!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let first = text(&output.stdout).lines().next().unwrap_or_default();
+    assert!(first.chars().count() <= 160, "{first}");
+    first.to_owned()
+}
+
+#[test]
+fn a_cheap_drive_that_wears_out_is_bought_again() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let prices = "[drives]\n980pro-1000 = \"90 USD\"\np4800x-375 = \"900 USD\"\n";
+    std::fs::write(folder.path().join("prices.toml"), prices).expect("a folder of our own");
+    let asked = |rate: &str| {
+        let drives = ["choose", "980pro-1000", "p4800x-375", "--load", "oltp"];
+        let rest = [
+            "--usd",
+            "prices.toml",
+            "--rate",
+            rate,
+            "--seeds",
+            "1",
+            "--json",
+        ];
+        let output = drivelab_in(folder.path(), &[&drives[..], &rest].concat());
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let all = found["answers"]["candidates"].as_array().expect("a list");
+        let of = |name: &str| all.iter().find(|one| one["drive"] == name).expect("it ran");
+        let figure = |name: &str, key: &str| of(name)[key].as_f64().expect("a figure");
+        for (name, price) in [("980pro-1000", 90.0), ("p4800x-375", 900.0)] {
+            let bought = (5.0 / figure(name, "years")).ceil();
+            assert_eq!(figure(name, "drives_bought"), bought, "{name} at {rate}");
+            assert_eq!(
+                figure(name, "usd_in_all"),
+                bought * price,
+                "{name} at {rate}"
+            );
+        }
+        figure("980pro-1000", "drives_bought")
+    };
+    assert!(asked("20k") > 10.0);
+    // At a rate that both last, the cheap one is bought once.
+    assert_eq!(asked("1k"), 1.0);
+}
+
+#[test]
+fn a_first_line_says_that_what_it_names_wears_out() {
+    let load = [
+        "choose",
+        "p4800x-375",
+        "--load",
+        "oltp",
+        "--seeds",
+        "1",
+        "--runtime",
+        "50ms",
+    ];
+    let by = |by: &str| first_line(&[&load[..], &["--by", by]].concat());
+    let iops = by("iops");
+    assert!(iops.contains("It wears out after 3"), "{iops}");
+    let years = by("years");
+    assert!(
+        years.starts_with("None lasts 5 years at this load: p4800x-375 lasts longest"),
+        "{years}"
+    );
+    let slow = first_line(&[&load[..], &["--rate", "5k"]].concat());
+    assert!(!slow.contains("wears out"), "{slow}");
+}
+
+#[test]
+fn at_a_rate_all_drives_are_asked_for_the_same() {
+    let asked = |rest: &[&str]| {
+        let drives = [
+            "choose",
+            "p4800x-375",
+            "950pro-256",
+            "--load",
+            "web",
+            "--seeds",
+            "1",
+        ];
+        json(&[&drives[..], rest].concat())
+    };
+    // `web` writes one I/O in a hundred or so.
+    let of = |found: &Value, name: &str, key: &str| {
+        let all = found["answers"]["candidates"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        let one = all
+            .into_iter()
+            .find(|one| one["drive"] == name)
+            .expect("it ran");
+        one[key].clone()
+    };
+    let (code, found) = asked(&["--rate", "20k"]);
+    assert_eq!(code, Some(0));
+    for drive in ["p4800x-375", "950pro-256"] {
+        let iops = of(&found, drive, "iops").as_f64().expect("a rate");
+        assert!((iops / 20_000.0 - 1.0).abs() < 0.05, "{drive}: {iops}");
+        assert_eq!(of(&found, drive, "meets"), true, "{drive}");
+    }
+    // A limit on the rate is the rate; one that is too slow for it does not meet.
+    let (code, found) = asked(&["--slo", "iops>400k"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(of(&found, "p4800x-375", "meets"), true);
+    assert_eq!(of(&found, "950pro-256", "meets"), false);
+    let iops = of(&found, "p4800x-375", "iops").as_f64().expect("a rate");
+    assert!((iops / 400_000.0 - 1.0).abs() < 0.03, "{iops}");
+    let (_, found) = asked(&["--slo", "iops>20k", "--rate", "max"]);
+    let most = of(&found, "p4800x-375", "iops").as_f64().expect("a rate");
+    assert!(most > 400_000.0, "{most}");
+}
+
+#[test]
+fn a_rate_is_not_that_of_a_trace_and_has_a_unit() {
+    for (rate, wrong) in [("fast", "such as 50k"), ("0", "such as 50k")] {
+        let output = drivelab(&["choose", "p4800x-375", "--load", "web", "--rate", rate]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains(wrong),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    let output = drivelab(&["choose", "p4800x-375", "--trace", "t.csv", "--rate", "5k"]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = drivelab(&["choose", "p4800x-375", "--load", "web", "--overwrite"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("choose slog DRIVE"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// Logs that hold back clients which wait for them are compared at one rate, by latency; with new files main is not read.
+#[test]
+fn the_log_with_the_least_latency_is_taken_whatever_the_seed() {
+    let main = "raidz(6*exos-x18-16tb; parity=2)";
+    for seed in ["1", "11"] {
+        let asked = [
+            "choose",
+            "slog",
+            "none",
+            "p1600x-58",
+            "p4801x-100",
+            "980pro-1000",
+        ];
+        let load = [
+            "--main", main, "--load", "nfs-sync", "--seeds", "2", "--seed", seed,
+        ];
+        let all = [&asked[..], &load].concat();
+        let first = first_line(&all);
+        assert!(first.starts_with("Take p4801x-100 by p99"), "{first}");
+        let (_, found) = json(&all);
+        let candidates = found["answers"]["candidates"].as_array().expect("a list");
+        let of = |name: &str| {
+            candidates
+                .iter()
+                .find(|one| one["drive"] == name)
+                .expect("it ran")
+        };
+        // All do the same rate but the one that cannot.
+        let rate = of("p4801x-100")["iops"].as_f64().expect("a rate");
+        let slow = of("980pro-1000")["iops"].as_f64().expect("a rate");
+        assert!((slow / rate - 1.0).abs() < 0.03, "{rate} {slow}");
+        assert_eq!(of("none")["meets"], false);
+        assert_eq!(of("980pro-1000")["binds"], "log_latency");
+        assert_eq!(of("none")["binds"], "main_busy");
+    }
+}
+
+#[test]
+fn files_that_are_overwritten_are_read_from_main() {
+    let main = ["--main", "raidz(6*exos-x18-16tb; parity=2)", "--overwrite"];
+    let asked = [
+        "choose",
+        "slog",
+        "p4801x-100",
+        "--load",
+        "nfs-sync",
+        "--seeds",
+        "1",
+    ];
+    let (_, found) = json(&[&asked[..], &main].concat());
+    assert_eq!(found["answers"]["candidates"][0]["binds"], "main_reads");
+}
+
+#[test]
+fn a_load_without_synchronous_writes_needs_no_log() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let job =
+        "[a]\nioengine=libaio\ndirect=1\nrw=write\nbs=128k\niodepth=4\nruntime=1s\ntime_based=1\n";
+    std::fs::write(folder.path().join("async.fio"), job).expect("a folder of our own");
+    let asked = [
+        "choose",
+        "slog",
+        "none",
+        "p4801x-100",
+        "--main",
+        "mirror(2*exos-x18-16tb)",
+    ];
+    let load = ["--job", "async.fio", "--seeds", "1", "--runtime", "1s"];
+    let output = drivelab_in(folder.path(), &[&asked[..], &load].concat());
+    let said = text(&output.stdout);
+    assert!(
+        said.starts_with("You need no log for async.fio: none of its writes"),
+        "{said}"
+    );
+    let said = first_line(
+        &[
+            &asked[..],
+            &["--load", "wal", "--seeds", "1", "--runtime", "1s"],
+        ]
+        .concat(),
+    );
+    assert!(said.starts_with("Take p4801x-100"), "{said}");
+}

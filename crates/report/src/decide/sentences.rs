@@ -1,0 +1,369 @@
+//! The answer of `drivelab choose` in sentences: the first is the verdict, of at most [`LENGTH`] characters.
+
+use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
+use study::decide::syncs::Syncs;
+use text::digits::{count, digits, duration, microseconds};
+
+use super::life::years_of;
+use super::reading;
+
+/// Most characters of the first sentence.
+pub const LENGTH: usize = 160;
+
+/// The verdict; then what seeds say of ties, what is best by other criteria, and what the runs do not show.
+pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
+    let meets = answer.candidates.iter().any(|one| one.meets);
+    let mut lines: Vec<String> = needs_log(request, answer).into_iter().collect();
+    lines.push(match meets {
+        true => verdict(request, answer, by),
+        false => none_meets(request, answer),
+    });
+    if !meets {
+        lines.extend(unknown(answer));
+        return lines;
+    }
+    match answer.best_by(by) {
+        Some(best) => {
+            let worn = worn(request, answer, best);
+            if !lines.iter().any(|line| line.ends_with(&worn)) {
+                lines.push(worn.trim().to_owned());
+            }
+            lines.extend(ties(request, best));
+        }
+        None if by == Measure::P99 => lines.push(String::from(
+            "Too few reads, writes or syncs; a limit on one direction, such as read.p99<1ms, has its own column.",
+        )),
+        None => {}
+    }
+    lines.extend(binds(answer));
+    lines.extend(others(request, answer, by));
+    lines.extend(buffers(answer));
+    if answer.syncs == Some(Syncs::NotRecorded) {
+        lines.push(String::from(
+            "Whether this trace needs a log is not known: its format records no flushes, so all its writes run as not synchronous.",
+        ));
+    }
+    lines
+}
+
+/// Said of a load that does not use a log.
+fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
+    let source = request.load.facts().source;
+    match answer.syncs? {
+        Syncs::Share(share) if share <= 0.0 => Some(format!(
+            "You need no log for {source}: none of its writes is synchronous, and a log takes only those."
+        )),
+        known @ Syncs::Share(share) if known.needs_no_log() => Some(format!(
+            "You need no log for {source}: {} % of its writes are synchronous, and a log takes only those.",
+            digits(share * 100.0)
+        )),
+        Syncs::Share(_) | Syncs::NotRecorded => None,
+    }
+}
+
+/// The first of these texts that is short enough, or the last.
+fn shortest_that_fits(texts: impl IntoIterator<Item = String>) -> String {
+    let mut last = String::new();
+    for text in texts {
+        if text.chars().count() <= LENGTH {
+            return text;
+        }
+        last = text;
+    }
+    last
+}
+
+fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
+    let Some(best) = answer.best_by(by) else {
+        return format!(
+            "No drive can be ranked by {}: it is not known of any that meets.",
+            by.words()
+        );
+    };
+    let worn = worn(request, answer, best);
+    let value = figure(request, by, best.value);
+    let value = match best.ties.is_empty() {
+        true => format!(": {value}"),
+        false => String::from(", too close to tell apart"),
+    };
+    let head = |names: &str| match by {
+        Measure::Years if best.value < request.years => {
+            let term = digits(request.years);
+            let last = if best.ties.is_empty() {
+                "lasts"
+            } else {
+                "last"
+            };
+            let value = years_of(best.value);
+            format!("None lasts {term} years at this load: {names} {last} longest, {value}")
+        }
+        _ => format!("Take {names} by {}{value}", by.words()),
+    };
+    let names = format!("{}{}", best.drive, or_ties(best));
+    let others = match best.ties.len() {
+        0 => best.drive.clone(),
+        1 => format!("{} or another", best.drive),
+        more => format!("{} or any of {more} others", best.drive),
+    };
+    let within = within(request, answer);
+    let short = match worn.is_empty() {
+        true => String::new(),
+        false => format!(" Not all last {} years.", digits(request.years)),
+    };
+    let between = if best.ties.is_empty() { "," } else { ":" };
+    shortest_that_fits([
+        format!("{}{between} {within}.{worn}", head(&names)),
+        format!("{}.{worn}", head(&names)),
+        format!("{}.{short}", head(&names)),
+        format!("{}.{short}", head(&others)),
+    ])
+}
+
+/// How many meet, of how many, and what.
+fn within(request: &Request, answer: &Answer) -> String {
+    let meet = answer.candidates.iter().filter(|one| one.meets).count();
+    let all = answer.candidates.len() + answer.unfit.len();
+    let Some(what) = conditions(request, meet == 1) else {
+        return format!("the best of the {} that ran", answer.candidates.len());
+    };
+    match meet {
+        1 => format!("the only one (of {all}) {what}"),
+        _ if meet == all => format!("the best of the {all} {what}"),
+        _ => format!("the best of the {meet} (of {all}) {what}"),
+    }
+}
+
+/// Limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
+fn conditions(request: &Request, one: bool) -> Option<String> {
+    let rate = request.load.offered_iops().map(count);
+    match (request.slo.limits.is_empty(), rate) {
+        (true, None) => None,
+        (true, Some(rate)) => {
+            let keep = if one { "keeps" } else { "keep" };
+            Some(format!("that {keep} up with {rate} IOPS"))
+        }
+        (false, None) => Some(format!("within {}", limits(request))),
+        (false, Some(rate)) => Some(format!("within {} at {rate} IOPS", limits(request))),
+    }
+}
+
+/// Which of those that the verdict names do not last the years that were asked for.
+fn worn(request: &Request, answer: &Answer, best: &Best) -> String {
+    // That verdict says so itself.
+    if best.by == Measure::Years {
+        return String::new();
+    }
+    let term = digits(request.years);
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    let names = [best.drive.as_str()]
+        .into_iter()
+        .chain(ties.map(|tie| &*tie.drive));
+    let ends = |name: &str| {
+        let one = answer.candidate(name)?;
+        Some((one, one.ends_within(request.years)?))
+    };
+    let ends: Vec<(&Candidate, f64)> = names.filter_map(ends).collect();
+    match (&ends[..], best.by) {
+        ([], _) => String::new(),
+        ([(one, years)], Measure::Usd) if best.ties.is_empty() => format!(
+            " That buys {} drives in {term} years: the first wears out after {}.",
+            one.drives_bought,
+            years_of(*years)
+        ),
+        ([(_, years)], _) if best.ties.is_empty() => {
+            format!(
+                " It wears out after {} of the {term} years.",
+                years_of(*years)
+            )
+        }
+        ([(one, years)], _) => format!(
+            " {} wears out after {} of the {term} years.",
+            one.drive,
+            years_of(*years)
+        ),
+        (several, _) => {
+            let each = several
+                .iter()
+                .map(|(one, years)| format!("{} after {}", one.drive, years_of(*years)));
+            let each: Vec<String> = each.collect();
+            format!(" None of these lasts {term} years: {}.", each.join(", ")).replacen(
+                "None of these lasts",
+                match ends.len() > best.ties.len() {
+                    true => "None of these lasts",
+                    false => "Not all of these last",
+                },
+                1,
+            )
+        }
+    }
+}
+
+fn none_meets(request: &Request, answer: &Answer) -> String {
+    let all = answer.candidates.len() + answer.unfit.len();
+    if let Some(slow) = none_keeps_up(request, answer) {
+        return slow;
+    }
+    let nearest = answer.nearest().map_or_else(String::new, |one| {
+        format!(" Nearest: {}, {}.", one.drive, missed(one))
+    });
+    // What is not known is not taken to be met, and not to be missed either.
+    let known = answer.candidates.iter();
+    let known = known.filter(|one| one.readings.iter().any(|it| it.met == Some(false)));
+    let none = match known.count() + answer.unfit.len() == all {
+        true => format!("None of {all} stays within"),
+        false => format!("None of {all} is known to stay within"),
+    };
+    shortest_that_fits([
+        format!("{none} {}.{nearest}", limits(request)),
+        format!("{none} all limits.{nearest}"),
+        format!("{none} all limits."),
+    ])
+}
+
+/// Said where no drive completes what arrives.
+fn none_keeps_up(request: &Request, answer: &Answer) -> Option<String> {
+    let rate = request.load.offered_iops()?;
+    let known = answer.candidates.iter();
+    let known = known.filter_map(|one| Some((one, one.completes?)));
+    let (most, _) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let limits = !request.slo.limits.is_empty();
+    let all_met = |one: &Candidate| one.readings.iter().all(|it| it.met == Some(true));
+    if limits && answer.candidates.iter().any(all_met) {
+        return None;
+    }
+    (!limits).then(|| {
+        format!(
+            "No drive keeps up with {} IOPS. Nearest: {}, which completes {} IOPS.",
+            count(rate),
+            most.drive,
+            count(most.iops)
+        )
+    })
+}
+
+/// What limits the rate of pools with an intent log.
+fn binds(answer: &Answer) -> Option<String> {
+    let known = answer.candidates.iter();
+    let known = known.filter_map(|one| Some(format!("{}: {}", one.drive, one.binds?.words())));
+    let known: Vec<String> = known.collect();
+    (!known.is_empty())
+        .then(|| format!("What limits each at its own maximum: {}.", known.join("; ")))
+}
+
+/// What each of those that are not told apart does, by seed.
+fn ties(request: &Request, best: &Best) -> Option<String> {
+    if best.ties.is_empty() {
+        return None;
+    }
+    let by = best.by;
+    let mut shown = vec![spread(request, &best.drive, by, best.value, best.by_seed)];
+    let ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+    shown.extend(ties.map(|tie| spread(request, &tie.drive, by, tie.value, tie.by_seed)));
+    Some(format!("By seed: {}.", shown.join(", ")))
+}
+
+/// What is best by the criteria that the verdict does not go by.
+fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
+    // At a given rate IOPS only say that drives kept up.
+    let paced = request.load.offered_iops().is_some() || request.load.is_trace();
+    let own = answer
+        .candidates
+        .iter()
+        .any(|one| one.own_maximum.is_some());
+    let says = |by: Measure| by != Measure::Iops || !paced || own;
+    let others = answer
+        .best
+        .iter()
+        .filter(|best| best.by != by && says(best.by));
+    let others = others.map(|best| {
+        format!(
+            "by {}: {}{} ({})",
+            best.by.words(),
+            best.drive,
+            or_ties(best),
+            figure(request, best.by, best.value)
+        )
+    });
+    let others: Vec<String> = others.collect();
+    (!others.is_empty()).then(|| format!("Otherwise {}.", others.join("; ")))
+}
+
+/// What is not told of write buffers that the runs did not fill.
+fn buffers(answer: &Answer) -> Option<String> {
+    let full = answer.candidates.iter();
+    let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
+    let (drive, seconds) = full.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "All this holds as long as write buffers have room: at this load that of {drive} is full after {} if nothing is \
+         destaged (--runtime runs longer, `drivelab size vsan-cache` says from when on writes are held back).",
+        duration(seconds)
+    ))
+}
+
+/// Others that are not told apart from the best.
+fn or_ties(best: &Best) -> String {
+    let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
+    match best.ties.len() <= NAMED {
+        true => ties.collect(),
+        false => format!(" or any of {} others", best.ties.len()),
+    }
+}
+
+/// What is told of one that is not told apart from another.
+fn spread(request: &Request, drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
+    let [least, most] = by_seed.map(|value| figure(request, by, value));
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    let least_alone = least.strip_suffix(unit).unwrap_or(&least);
+    match least == most {
+        true => format!("{drive} {}", figure(request, by, value)),
+        false => format!("{drive} {least_alone} to {most}"),
+    }
+}
+
+/// Limits that are not known of some candidates, and why.
+pub(super) fn unknown(answer: &Answer) -> Option<String> {
+    let readings = answer.candidates.iter().flat_map(|one| &one.readings);
+    let mut few: Vec<(&str, &str)> = Vec::new();
+    for one in readings.filter(|one| one.met.is_none()) {
+        let found = (one.limit.as_str(), one.too_few.unwrap_or_default());
+        if one.too_few.is_some() && !few.contains(&found) {
+            few.push(found);
+        }
+    }
+    let words = few.iter().map(|(limit, direction)| {
+        format!("Of {limit} there are too few {direction}; a limit on one direction (read.p99) or a lower percentile may be told.")
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// What a candidate misses.
+fn missed(candidate: &Candidate) -> String {
+    let missed = candidate
+        .readings
+        .iter()
+        .filter(|reading| reading.met != Some(true));
+    let missed: Vec<String> = missed
+        .map(|one| format!("{} at {}", one.limit, reading(one)))
+        .collect();
+    missed.join(", ").replace(" !", "")
+}
+
+fn limits(request: &Request) -> String {
+    let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// A figure with its unit; years that are fewer than those asked for say so.
+fn figure(request: &Request, by: Measure, value: f64) -> String {
+    match by {
+        Measure::Usd => format!("{} USD", digits(value)),
+        Measure::Watt => format!("{} IOPS/W", count(value)),
+        Measure::Iops => format!("{} IOPS", count(value)),
+        Measure::P99 => microseconds(value),
+        Measure::Years if value < request.years => {
+            format!("{}, not {} years", years_of(value), digits(request.years))
+        }
+        Measure::Years => years_of(value),
+    }
+}

@@ -1,0 +1,127 @@
+//! Which one is taken, by what, and what is not told apart.
+
+use super::*;
+
+pub(in crate::decide) fn of(
+    drive: &str,
+    meets: bool,
+    iops: f64,
+    p99_us: f64,
+    usd: Option<f64>,
+) -> Candidate {
+    Candidate {
+        drive: drive.into(),
+        model: "a guess",
+        model_text: String::new(),
+        meets,
+        readings: Vec::new(),
+        room: None,
+        iops,
+        iops_by_seed: [iops, iops],
+        p99_us: Some(p99_us),
+        p99_us_by_seed: None,
+        watts: None,
+        iops_per_watt: None,
+        years: None,
+        ends_after_years: None,
+        drives_bought: 1,
+        usd,
+        usd_in_all: usd,
+        buffer_full_seconds: None,
+        promise: None,
+        parts: Vec::new(),
+        completes: None,
+        own_maximum: None,
+        binds: None,
+        measurement: Measurement::default(),
+    }
+}
+
+#[test]
+fn the_best_is_among_those_that_meet_and_are_known() {
+    let all = vec![
+        of("fast", true, 900.0, 50.0, None),
+        of("cheap", true, 500.0, 90.0, Some(100.0)),
+        of("dear", true, 600.0, 40.0, Some(300.0)),
+        of("misses", false, 9_000.0, 10.0, Some(1.0)),
+    ];
+    let answer = answer(all, Vec::new(), Measure::Usd);
+    let best = |by| answer.best_by(by).map(|best| best.drive.as_str());
+    assert_eq!(best(Measure::Usd), Some("cheap"));
+    assert_eq!(best(Measure::Iops), Some("fast"));
+    assert_eq!(best(Measure::P99), Some("dear"));
+    assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
+    let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
+    assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+}
+
+#[test]
+fn a_limit_is_to_hold_with_every_seed() {
+    let reading = |value: f64, met| Reading {
+        limit: "iops > 100".into(),
+        unit: "IOPS",
+        value: Some(value),
+        interval: None,
+        met,
+        room: Some(value / 100.0 - 1.0),
+        is_latency: false,
+        slowest: None,
+        too_few: None,
+    };
+    let told = |together: Reading, seeds: &[Reading]| {
+        let found = of_all_seeds(together, seeds.iter().cloned());
+        (found.value, found.met)
+    };
+    let within = |value| reading(value, Some(true));
+    let outside = |value| reading(value, Some(false));
+    let seeds = [within(140.0), outside(98.0), outside(90.0), within(120.0)];
+    assert_eq!(told(within(112.0), &seeds), (Some(90.0), Some(false)));
+    assert_eq!(told(within(130.0), &seeds[..1]), (Some(130.0), Some(true)));
+    assert_eq!(
+        told(within(130.0), &[reading(0.0, None)]),
+        (Some(130.0), Some(true))
+    );
+    assert_eq!(told(outside(99.0), &seeds), (Some(99.0), Some(false)));
+}
+
+#[test]
+fn what_seeds_do_not_tell_apart_is_named_together() {
+    let seeds = |drive, iops, ends| Candidate {
+        iops_by_seed: ends,
+        ..of(drive, true, iops, 50.0, None)
+    };
+    let all = vec![
+        seeds("first", 100.0, [80.0, 120.0]),
+        seeds("overlaps", 75.0, [70.0, 81.0]),
+        seeds("apart", 60.0, [59.0, 61.0]),
+        seeds("close", 96.0, [96.0, 96.0]),
+        Candidate {
+            meets: false,
+            ..seeds("misses", 99.0, [90.0, 110.0])
+        },
+    ];
+    let answer = answer(all, Vec::new(), Measure::Iops);
+    let best = answer.best_by(Measure::Iops).expect("some ran");
+    let ties: Vec<&str> = best.ties.iter().map(|tie| &*tie.drive).collect();
+    assert_eq!((&*best.drive, ties), ("first", vec!["close", "overlaps"]));
+}
+
+#[test]
+fn of_many_that_are_alike_one_is_named() {
+    let all: Vec<Candidate> = (0..12)
+        .map(|index| {
+            of(
+                &format!("d{index}"),
+                true,
+                100.0,
+                50.0 + 20.0 * f64::from(index),
+                None,
+            )
+        })
+        .collect();
+    let named = |count: usize| {
+        let answer = answer(all[..count].to_vec(), Vec::new(), Measure::Iops);
+        answer.named().count()
+    };
+    assert_eq!((named(3), named(12)), (3, 1));
+}

@@ -1,0 +1,126 @@
+//! Cost over a term: a drive that wears out before the term ends is bought again.
+//!
+//! A drive ends at its rated endurance; where the catalogue has no rating, when the model's Percentage Used passes 100. The first
+//! drive may be used already (`--age`), replacements are new. Left out: falling prices, labour, failures other than wear.
+
+use catalogue::DriveSheet;
+
+use super::life::{Answer, Part};
+use super::prices::Prices;
+
+/// A drive that lasts so nearly the whole term is not bought again: figures are rounded.
+const ROUNDING: f64 = 1e-4;
+
+/// Drives bought for this place over `years`: the first, and one more each time one wears out.
+pub fn bought(part: &Part, years: f64) -> u64 {
+    let Some(first) = part.years() else {
+        return 1;
+    };
+    let left = years - first;
+    let (true, Some(each)) = (left > years * ROUNDING, part.years_of_a_new_one()) else {
+        return 1;
+    };
+    // A drive that wears out within hours is bought without end: a float's range is enough.
+    1 + libm::ceil(left / each.max(1e-9) - ROUNDING) as u64
+}
+
+/// Cost of a drive, or of a pool's members.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost {
+    /// Of the first drives, USD.
+    pub first: f64,
+    /// Of all drives bought over the term, USD.
+    pub drives: f64,
+}
+
+/// What a drive or pool costs over `life.years`; `None` if a price is missing.
+pub fn of(prices: &Prices, drive: &DriveSheet, life: &Answer) -> Option<Cost> {
+    let members: Vec<&DriveSheet> = match drive.pool {
+        Some(_) => {
+            let named = drive.named_members().into_iter();
+            named.map(|(_, sheet)| sheet).collect()
+        }
+        None => vec![drive],
+    };
+    let mut cost = Cost {
+        first: 0.0,
+        drives: 0.0,
+    };
+    for (sheet, part) in members.into_iter().zip(&life.parts) {
+        let price = prices.of(sheet)?;
+        cost.first += price;
+        cost.drives += price * bought(part, life.years) as f64;
+    }
+    Some(cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::life::worn;
+    use super::*;
+
+    /// Seconds of a year.
+    const YEAR: f64 = 365.0 * 86_400.0;
+
+    /// Writes that use up the rating of this drive in so many years.
+    fn lasting(drive: &str, years: f64) -> Part {
+        let sheet = catalogue::drive(drive).expect("built in");
+        let rated = sheet.endurance_bytes.expect("rated") as f64;
+        let rate = rated / (years * YEAR);
+        worn(drive, rate, rate)
+    }
+
+    #[test]
+    fn a_drive_that_wears_out_is_bought_again() {
+        for (lasts, drives) in [
+            (0.104, 49),
+            (0.5, 10),
+            (1.7, 3),
+            (4.9, 2),
+            (5.0, 1),
+            (80.0, 1),
+        ] {
+            let part = lasting("980pro-1000", lasts);
+            assert_eq!(bought(&part, 5.0), drives, "{lasts} years");
+        }
+    }
+
+    #[test]
+    fn a_drive_that_does_not_wear_is_bought_once() {
+        assert_eq!(bought(&worn("exos-x18-16tb", 1e8, 1e8), 5.0), 1);
+    }
+
+    /// 0.5 years each, the first half used: 0.25 years, then 4.75 years of new ones.
+    #[test]
+    fn replacements_are_new_where_the_first_drive_is_used() {
+        let mut part = lasting("980pro-1000", 0.5);
+        let written = part.written.as_mut().expect("a load");
+        written.years_to_rating = Some(0.25);
+        part.used_percent = 50.0;
+        assert_eq!(bought(&part, 5.0), 11);
+        let written = part.written.as_mut().expect("a load");
+        written.years_to_rating = Some(0.0);
+        assert_eq!(bought(&part, 5.0), 11);
+    }
+
+    #[test]
+    fn a_cost_has_all_drives_that_are_bought() {
+        let text = "[drives]\n980pro-1000 = \"90 USD\"\n";
+        let prices = Prices::read("prices.toml", text, &[]).expect("it is right");
+        let pool = catalogue::drive("mirror(2*980pro-1000)").expect("built in");
+        let life = Answer {
+            drive: pool.id.clone(),
+            model: "",
+            model_text: String::new(),
+            load: None,
+            years: 5.0,
+            parts: vec![lasting("980pro-1000", 1.7), lasting("980pro-1000", 80.0)],
+            iops: None,
+            buffer_full_seconds: None,
+        };
+        let cost = of(&prices, &pool, &life).expect("a price");
+        assert_eq!((cost.first, cost.drives), (180.0, 360.0));
+        let other = catalogue::drive("mirror(2*p4800x-375)").expect("built in");
+        assert_eq!(of(&prices, &other, &life), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! A load at a given rate, the same for every drive: I/Os arrive by themselves (open loop), whether or not those before them are done.
+//!
+//! Each drive asked at its own maximum makes the faster drive look shorter-lived and hungrier; at an equal rate latency, watts and
+//! years compare. A rate is divided over the jobs of a file by what they keep in flight (`numjobs` x `iodepth`); reads and writes of
+//! a mix arrive independently. A job that waits for the medium after its writes (`fsync`, `fdatasync`), has a synchronous engine or
+//! goes through the page cache keeps its depth and is only limited to its rate: its latency leaves out what an arrival waits for a
+//! busy thread, but whether the drive keeps up does not.
+
+use model::host::Engine;
+use serde::Serialize;
+use text::digits::{count, megabytes_a_second};
+use text::problem::Problems;
+use text::quantity::{Rate as Bytes, quantity};
+use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
+
+use super::load::OPEN_DEPTH;
+use super::slo;
+
+/// Least share of what arrives that a drive that keeps up completes.
+pub const KEPT_UP: f64 = 0.97;
+
+/// What all drives are asked for, per second.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offered {
+    /// I/Os.
+    Iops(f64),
+    /// Bytes.
+    Bytes(f64),
+}
+
+impl Offered {
+    /// `50k` (I/Os a second) or `300MB/s`.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn read(text: &str) -> Result<Offered, String> {
+        let help = "write IOPS, such as 50k, or bytes a second, such as 300MB/s";
+        let read = match text.ends_with("/s") {
+            true => quantity::<Bytes>(text).map(|rate| Offered::Bytes(rate.0)),
+            false => slo::count(text).map(Offered::Iops),
+        };
+        match read {
+            Ok(rate) if rate.value() >= 1.0 && rate.value() <= 1e12 => Ok(rate),
+            _ => Err(String::from(help)),
+        }
+    }
+
+    const fn value(self) -> f64 {
+        match self {
+            Offered::Iops(value) | Offered::Bytes(value) => value,
+        }
+    }
+
+    /// `50 k IOPS`.
+    pub fn words(self) -> String {
+        match self {
+            Offered::Iops(iops) => format!("{} IOPS", count(iops)),
+            Offered::Bytes(bytes) => megabytes_a_second(bytes * 1e-6),
+        }
+    }
+}
+
+/// I/Os of one direction of a job.
+struct Flow<'a> {
+    job: &'a Job,
+    mix: Mix,
+    /// I/Os in flight that it has in a closed loop.
+    weight: f64,
+    /// Mean bytes of an I/O.
+    bytes: f64,
+}
+
+/// Jobs that offer this much together, and the I/Os a second that they offer exactly: the rate of a thread is whole, as fio's is.
+///
+/// # Errors
+/// A job that cannot be given a rate.
+pub fn at(jobs: &[Job], offered: Offered) -> Result<(Vec<Job>, f64), Problems> {
+    let mut problems = Problems::default();
+    for job in jobs {
+        if let Some(what) = refusal(job) {
+            let what = format!("--rate: job `{}` {what}", job.name);
+            problems.0.extend(Problems::whole("command line", what).0);
+        }
+    }
+    problems.or(())?;
+    let flows: Vec<Flow<'_>> = jobs.iter().flat_map(flows).collect();
+    let each = match offered {
+        Offered::Iops(iops) => iops / flows.iter().map(|flow| flow.weight).sum::<f64>(),
+        Offered::Bytes(bytes) => {
+            let weighted = flows.iter().map(|flow| flow.weight * flow.bytes);
+            bytes / weighted.sum::<f64>()
+        }
+    };
+    let mut total = 0.0;
+    let mut first = None;
+    let paced = flows.iter().map(|flow| {
+        let rate = each * flow.weight;
+        let copies = libm::floor(rate).clamp(1.0, f64::from(flow.job.numjobs));
+        let of_thread = libm::round(rate / copies).max(1.0);
+        total += copies * of_thread;
+        // Both directions of a mix begin together.
+        let again = first == Some(flow.job as *const Job);
+        first = Some(flow.job);
+        paced(flow, copies as u32, of_thread as u64, again)
+    });
+    let paced = paced.collect();
+    Ok((paced, total))
+}
+
+/// Mean bytes of the I/Os of jobs that have a rate of ours.
+pub(super) fn mean_bytes_of(paced: &[Job]) -> f64 {
+    let mut sums = [0.0; 2];
+    for job in paced {
+        let at = direction(job.mix);
+        if let Some(Rate::Iops(each)) = job.rate[at] {
+            let rate = each as f64 * f64::from(job.numjobs);
+            sums[0] += rate;
+            sums[1] += rate * mean_bytes(&job.block_sizes[at]);
+        }
+    }
+    sums[1] / sums[0].max(1e-9)
+}
+
+/// Why a job cannot be given a rate.
+fn refusal(job: &Job) -> Option<&'static str> {
+    match job.mix {
+        Mix::Trim | Mix::TrimWrite => Some("trims; reads and writes have a rate"),
+        _ if job.rate.iter().any(Option::is_some) => {
+            Some("has a rate of its own; leave out --rate, or `rate` and `rate_iops` of the job")
+        }
+        _ if job.iolog.is_some() || job.records.is_some() => {
+            Some("plays a log of I/Os, which has a pace of its own")
+        }
+        _ => None,
+    }
+}
+
+fn flows(job: &Job) -> Vec<Flow<'_>> {
+    let reads = f64::from(job.read_percent) / 100.0;
+    let shares = match job.mix {
+        Mix::ReadWrite => vec![(Mix::Read, reads), (Mix::Write, 1.0 - reads)],
+        mix => vec![(mix, 1.0)],
+    };
+    let in_flight = f64::from(job.numjobs) * f64::from(job.iodepth);
+    let shares = shares.into_iter().filter(|(_, share)| *share > 0.0);
+    let flow = |(mix, share): (Mix, f64)| Flow {
+        job,
+        mix,
+        weight: in_flight * share,
+        bytes: mean_bytes(&job.block_sizes[direction(mix)]),
+    };
+    shares.map(flow).collect()
+}
+
+/// Place of a direction in fio's triples.
+fn direction(mix: Mix) -> usize {
+    usize::from(mix == Mix::Write)
+}
+
+fn mean_bytes(sizes: &BlockSizes) -> f64 {
+    match sizes {
+        BlockSizes::Fixed(bytes) => f64::from(*bytes),
+        BlockSizes::Range { min, max, .. } => f64::midpoint(f64::from(*min), f64::from(*max)),
+        BlockSizes::Split(shares) => {
+            let parts = shares
+                .iter()
+                .map(|(bytes, percent)| f64::from(*bytes) * percent / 100.0);
+            parts.sum()
+        }
+    }
+}
+
+/// Whether a thread of it may have any number of I/Os in flight.
+fn is_open(job: &Job) -> bool {
+    let syncs = job.fsync > 0 || job.fdatasync > 0;
+    job.direct && !syncs && !matches!(job.engine, Engine::Sync | Engine::Pvsync2)
+}
+
+fn paced(flow: &Flow<'_>, copies: u32, of_thread: u64, again: bool) -> Job {
+    let job = flow.job;
+    let mut rate = [None; 3];
+    rate[direction(flow.mix)] = Some(Rate::Iops(of_thread));
+    Job {
+        mix: flow.mix,
+        numjobs: copies,
+        iodepth: match is_open(job) {
+            true => OPEN_DEPTH.max(job.iodepth),
+            false => job.iodepth,
+        },
+        iodepth_low: 0,
+        rate,
+        rate_process: RateProcess::Poisson,
+        think: None,
+        latency_target: None,
+        stonewall: job.stonewall && !again,
+        new_group: job.new_group && !again,
+        ..job.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::named;
+    use super::super::work::Load;
+    use super::*;
+    use crate::review::Workload;
+
+    fn jobs(text: &str) -> Vec<Job> {
+        let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
+        let Workload::Jobs(jobs) = &load.yours().workload else {
+            panic!("jobs")
+        };
+        jobs.clone()
+    }
+
+    fn offered(jobs: &[Job]) -> f64 {
+        let rates = jobs.iter().map(|job| {
+            let rate = job.rate.iter().flatten().next();
+            let Some(Rate::Iops(each)) = rate else {
+                panic!("a rate")
+            };
+            *each as f64 * f64::from(job.numjobs)
+        });
+        rates.sum()
+    }
+
+    #[test]
+    fn jobs_offer_what_was_asked_for_in_all() {
+        for name in ["oltp", "wal", "nfs-sync", "web", "backup"] {
+            let before = jobs(named::text(name).expect("it has a name"));
+            for rate in [100.0, 5_000.0, 50_000.0, 400_000.0] {
+                let (after, total) = at(&before, Offered::Iops(rate)).expect("no rate yet");
+                assert_eq!(offered(&after), total, "{name}");
+                assert!(
+                    (total / rate - 1.0).abs() < 0.05,
+                    "{name}: {total} of {rate}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_a_second_are_those_of_the_blocks() {
+        let before = jobs(named::text("nfs-sync").expect("it has a name"));
+        let (after, total) = at(&before, Offered::Bytes(327.68e6)).expect("no rate yet");
+        assert_eq!((total, after[0].numjobs), (10_000.0, 8));
+        assert_eq!(after[0].iodepth, OPEN_DEPTH);
+    }
+
+    #[test]
+    fn reads_and_writes_arrive_by_themselves_and_syncs_keep_their_depth() {
+        let before = jobs(named::text("oltp").expect("it has a name"));
+        let (after, _) = at(&before, Offered::Iops(33_000.0)).expect("no rate yet");
+        let shown: Vec<(Mix, u32, f64)> = after
+            .iter()
+            .map(|job| (job.mix, job.iodepth, offered(std::slice::from_ref(job))))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (Mix::Read, OPEN_DEPTH, 22_400.0),
+                (Mix::Write, OPEN_DEPTH, 9_600.0),
+                (Mix::Write, 1, 1_000.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_rate_of_its_own_is_no_rate_of_ours() {
+        let before = jobs("[a]\nrw=read\nbs=4k\nrate_iops=100\n");
+        let problems = at(&before, Offered::Iops(5.0)).expect_err("it has one");
+        assert!(problems.0[0].what.contains("a rate of its own"));
+    }
+
+    #[test]
+    fn rates_are_read_with_their_unit() {
+        assert_eq!(Offered::read("50k"), Ok(Offered::Iops(50_000.0)));
+        assert_eq!(Offered::read("300MB/s"), Ok(Offered::Bytes(300e6)));
+        for wrong in ["", "0", "-5", "50kb", "MB/s", "fast"] {
+            Offered::read(wrong).expect_err(wrong);
+        }
+    }
+}

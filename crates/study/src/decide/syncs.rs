@@ -1,0 +1,140 @@
+//! How much of a load is synchronous: only such writes use a log device.
+//!
+//! Synchronous are writes with `O_SYNC`, `O_DSYNC` or force unit access, and each fsync, fdatasync or flush counts as one. Many trace
+//! formats record neither flushes nor force unit access: of their traces nothing is said.
+
+use model::Op;
+use model::media::DriveConfig;
+use model::tier::{Kind, PoolConfig, SyncPolicy};
+use serde::Serialize;
+use workload::job::{Job, Mix, SyncMode};
+use workload::trace::Trace;
+
+use super::work::Load;
+use crate::review::Workload;
+
+/// Trace formats that record flushes and force unit access.
+const RECORDED: [&str; 5] = ["blktrace", "blkparse", "biosnoop", "ftrace", "iolog"];
+
+/// At this share of synchronous writes and below, a log device is of no use.
+pub const NEGLIGIBLE: f64 = 1e-3;
+
+/// How much of a load is synchronous.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Syncs {
+    /// Synchronous writes, flushes included, as a share of all writes; 0 where nothing is written.
+    Share(f64),
+    /// The trace's format does not record it.
+    NotRecorded,
+}
+
+impl Syncs {
+    /// Of a load.
+    pub fn of(load: &Load) -> Syncs {
+        match &load.yours().workload {
+            Workload::Jobs(jobs) => Syncs::Share(of_jobs(jobs)),
+            Workload::Trace(trace) => of_trace(trace),
+        }
+    }
+
+    /// Whether a log device is of no use.
+    pub fn needs_no_log(self) -> bool {
+        matches!(self, Syncs::Share(share) if share <= NEGLIGIBLE)
+    }
+}
+
+/// Whether a pool logs all writes, synchronous or not (`sync = "always"`).
+pub fn logs_all(pool: &PoolConfig<DriveConfig>) -> bool {
+    pool.tiers.iter().any(|tier| match &tier.kind {
+        Kind::IntentLog(config) => config.sync == SyncPolicy::Always,
+        _ => false,
+    })
+}
+
+/// Weighted by the writes that each job keeps in flight.
+fn of_jobs(jobs: &[Job]) -> f64 {
+    let of = |job: &Job| {
+        let share = match job.mix {
+            Mix::Write => 1.0,
+            Mix::ReadWrite => 1.0 - f64::from(job.read_percent) / 100.0,
+            _ => 0.0,
+        };
+        let writes = share * f64::from(job.numjobs) * f64::from(job.iodepth);
+        let every = [job.fsync, job.fdatasync].into_iter().filter(|it| *it > 0);
+        let synced = match job.sync {
+            SyncMode::None => every.min().map_or(0.0, |every| 1.0 / f64::from(every)),
+            SyncMode::Sync | SyncMode::DataSync => 1.0,
+        };
+        (writes, writes * synced)
+    };
+    let all = jobs.iter().map(of);
+    let (writes, synced) = all.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if writes > 0.0 { synced / writes } else { 0.0 }
+}
+
+fn of_trace(trace: &Trace) -> Syncs {
+    let (mut writes, mut synced) = (0u64, 0u64);
+    for request in trace.records.iter().map(|record| record.request()) {
+        match request.op {
+            Op::Write => {
+                writes += 1;
+                synced += u64::from(request.fua);
+            }
+            Op::Flush => synced += 1,
+            _ => {}
+        }
+    }
+    if synced == 0 && writes > 0 && !RECORDED.contains(&trace.format.name) {
+        return Syncs::NotRecorded;
+    }
+    Syncs::Share((synced as f64 / writes.max(1) as f64).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Syncs {
+        Syncs::of(&Load::of_text("a job", text.to_owned()).expect("fio's words"))
+    }
+
+    #[test]
+    fn synchronous_are_writes_that_wait_for_the_medium() {
+        for (options, share) in [
+            ("rw=write\nsync=1", 1.0),
+            ("rw=write\nsync=dsync", 1.0),
+            ("rw=write\nfdatasync=1", 1.0),
+            ("rw=randwrite\nfsync=32", 1.0 / 32.0),
+            ("rw=randwrite\niodepth=32", 0.0),
+            ("rw=write\nend_fsync=1\nsize=1g", 0.0),
+            ("rw=read\nsync=1", 0.0),
+        ] {
+            let text = format!("[a]\nioengine=libaio\ndirect=1\nbs=4k\n{options}\n");
+            assert_eq!(of(&text), Syncs::Share(share), "{options}");
+        }
+    }
+
+    #[test]
+    fn a_log_is_needed_for_more_than_a_write_in_a_thousand() {
+        let jobs = "[a]\nrw=write\niodepth=64\nioengine=libaio\n[b]\nrw=write\nfsync=1\niodepth=1\nioengine=libaio\n";
+        assert!(!of(jobs).needs_no_log());
+        assert!(of("[a]\nrw=write\nfsync=2000\n").needs_no_log());
+        assert!(!Syncs::NotRecorded.needs_no_log());
+    }
+
+    #[test]
+    fn flushes_of_a_trace_are_counted_where_its_format_has_them() {
+        let read = |text: &str| {
+            let options = workload::trace::Options::default();
+            let trace = workload::trace::read_from(text.as_bytes(), "t", &options);
+            of_trace(&trace.expect("a trace"))
+        };
+        let log = "fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n1 /dev/a write 0 4096\n2 /dev/a write 4096 4096\n";
+        assert_eq!(read(log), Syncs::Share(0.0));
+        let flushed = format!("{log}3 /dev/a sync 0 0\n");
+        assert_eq!(read(&flushed), Syncs::Share(0.5));
+        let msr = "128166372003061629,hm,0,Write,8192,4096,100\n128166372003061639,hm,0,Write,12288,4096,100\n";
+        assert_eq!(read(msr), Syncs::NotRecorded);
+    }
+}

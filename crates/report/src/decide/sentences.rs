@@ -28,6 +28,10 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
             if !lines.iter().any(|line| line.ends_with(&worn)) {
                 lines.push(worn.trim().to_owned());
             }
+            let within = within(request, answer);
+            if !lines.iter().any(|line| line.contains(&within)) {
+                lines.push(format!("Of these drives: {within}."));
+            }
             lines.extend(ties(request, best));
         }
         None if by == Measure::P99 => lines.push(String::from(

@@ -14,7 +14,7 @@ use text::quantity::{Rate as Bytes, quantity};
 use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 
 use super::load::OPEN_DEPTH;
-use super::slo;
+use super::slo::{self, Figure, Of, Slo};
 
 /// Least share of what arrives that a drive that keeps up completes.
 pub const KEPT_UP: f64 = 0.97;
@@ -44,6 +44,17 @@ impl Offered {
             Ok(rate) if rate.value() >= 1.0 && rate.value() <= 1e12 => Ok(rate),
             _ => Err(String::from(help)),
         }
+    }
+
+    /// The rate that limits ask for in all, if they do: the first of `iops>` and `bw>` without a direction.
+    pub fn asked_by(slo: &Slo) -> Option<Offered> {
+        let all = slo.limits.iter().filter(|limit| limit.of == Of::All);
+        let mut rates = all.filter_map(|limit| match limit.figure {
+            Figure::Iops => Some(Offered::Iops(limit.bound)),
+            Figure::Bandwidth => Some(Offered::Bytes(limit.bound * 1e6)),
+            _ => None,
+        });
+        rates.next()
     }
 
     const fn value(self) -> f64 {
@@ -271,6 +282,14 @@ mod tests {
         let before = jobs("[a]\nrw=read\nbs=4k\nrate_iops=100\n");
         let problems = at(&before, Offered::Iops(5.0)).expect_err("it has one");
         assert!(problems.0[0].what.contains("a rate of its own"));
+    }
+
+    #[test]
+    fn a_limit_on_the_rate_of_all_is_a_rate() {
+        let of = |text: &str| Offered::asked_by(&Slo::read(text).expect("limits"));
+        assert_eq!(of("p99<1ms,iops>50k"), Some(Offered::Iops(50_000.0)));
+        assert_eq!(of("bw>1GB/s"), Some(Offered::Bytes(1e9)));
+        assert_eq!(of("p99<1ms,read.iops>50k"), None);
     }
 
     #[test]

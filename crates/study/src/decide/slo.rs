@@ -13,8 +13,6 @@ use text::digits::trimmed;
 use text::problem::{Place, Problem, Problems, nearest};
 use text::quantity::{Rate, Watts, quantity, split};
 
-use super::rate::Offered;
-
 /// Which I/Os a limit is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -182,17 +180,6 @@ impl Slo {
             _ => None,
         });
         percent.max_by(f64::total_cmp)
-    }
-
-    /// The rate that it asks for in all, if it does: the first of `iops>` and `bw>` without a direction.
-    pub fn rate(&self) -> Option<Offered> {
-        let all = self.limits.iter().filter(|limit| limit.of == Of::All);
-        let mut rates = all.filter_map(|limit| match limit.figure {
-            Figure::Iops => Some(Offered::Iops(limit.bound)),
-            Figure::Bandwidth => Some(Offered::Bytes(limit.bound * 1e6)),
-            _ => None,
-        });
-        rates.next()
     }
 
     /// The limits that more load can break: latencies and watts.

@@ -168,7 +168,7 @@ impl Load {
     /// The same at the rate that limits ask for in all, if they do and it has no pace of its own.
     #[must_use]
     pub fn at_rate_of(self, slo: &Slo) -> Load {
-        match slo.rate() {
+        match Offered::asked_by(slo) {
             Some(rate) => self.clone().at_rate(rate).unwrap_or(self),
             None => self,
         }

@@ -17,8 +17,8 @@ use crate::output::{self, write_whole};
 /// Largest file that is read: SMART data of tens of thousands of drives.
 const LARGEST: u64 = 256 << 20;
 
-/// What the options say.
-pub(crate) struct Asked<'a> {
+/// Options of `life --smart`.
+pub(crate) struct FleetOptions<'a> {
     pub(crate) files: &'a [PathBuf],
     pub(crate) ratings: &'a [UserRating],
     pub(crate) years: Option<f64>,
@@ -46,7 +46,7 @@ pub(crate) fn rating(text: &str) -> Result<UserRating, String> {
 }
 
 /// Reads the files, and prints when their drives end.
-pub(crate) fn run(asked: &Asked<'_>) -> Result<(), Failure> {
+pub(crate) fn run(asked: &FleetOptions<'_>) -> Result<(), Failure> {
     let mut problems = Problems::default();
     let mut dumps: Vec<Dump> = Vec::new();
     let inputs: Vec<&Path> = asked.files.iter().map(PathBuf::as_path).collect();

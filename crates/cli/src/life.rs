@@ -95,7 +95,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Years that drives are to last, if nobody says.
+/// Default of `--years`.
 const YEARS: f64 = 5.0;
 
 /// A number of years that a drive may be asked to last.
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return published(args);
     }
     if !args.smart.is_empty() {
-        return fleet::run(&fleet::Asked {
+        return fleet::run(&fleet::FleetOptions {
             files: &args.smart,
             ratings: &args.tbw,
             years: args.years,

@@ -5,7 +5,7 @@ use study::decide::fleet::{Answer, Limit, Remaining};
 
 use super::Table;
 
-/// A drive.
+/// Line of one drive; years are powered on.
 #[derive(Clone, Debug, Serialize)]
 struct Drive<'a> {
     place: &'a str,

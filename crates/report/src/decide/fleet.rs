@@ -20,7 +20,7 @@ const NAMED: usize = 4;
 const PLACE: usize = 22;
 const NONE: &str = "-";
 
-/// A name of at most so many characters; what is cut off is at the front, because capacities are at the end.
+/// A name of at most `most` characters, cut off at the front, because capacities are at the end.
 fn short(text: &str, most: usize) -> String {
     let count = text.chars().count();
     match count > most {
@@ -43,7 +43,7 @@ fn name(one: &Standing, most: usize) -> String {
     format!("{}{end}", short_model(model, most - end.chars().count()))
 }
 
-/// A model in at most so many characters: without the words that most models have, then without the maker, then cut off.
+/// A model of at most `most` characters: without the words that most models have, then without the maker, then cut off.
 fn short_model(model: &str, most: usize) -> String {
     let fits = |text: &str| text.chars().count() <= most;
     if fits(model) {

@@ -20,12 +20,12 @@ use crate::smart::{Dump, Health};
 
 const HOURS: f64 = 24.0;
 const YEAR_HOURS: f64 = DAYS * HOURS;
-/// Bytes a second that no interface of a drive carries: beyond it a counter is broken.
+/// Bytes per second that no interface of a drive carries: beyond it a counter is broken.
 const FASTEST: f64 = 32e9;
 /// Factor between the wear by the rating and by Percentage Used from which a remark says that they disagree.
 const DISAGREE: f64 = 10.0;
 
-/// A rating of the user's.
+/// A rating that the user gives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UserRating {
     /// Part of the model's name that it is for; all drives without one of their own if `None`.
@@ -58,7 +58,7 @@ pub struct Remaining {
     pub most: Option<f64>,
 }
 
-/// What sets the end of a drive.
+/// Counter that sets the end of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {

@@ -45,11 +45,34 @@ pub(super) fn read(origin: &str, line: usize, text: &str) -> Vec<Result<Found, P
             section.take(row);
         }
     }
-    // A version line before an information section that begins anew, or a command without data, has nothing to report.
-    sections
-        .into_iter()
-        .filter_map(|it| it.end(origin))
-        .collect()
+    let sections = joined(sections).into_iter();
+    // A version line or a command without data has nothing to report.
+    sections.filter_map(|it| it.end(origin)).collect()
+}
+
+/// Joins the output of `smartctl -i` and that of `smartctl -A` after it.
+fn joined(sections: Vec<Section>) -> Vec<Section> {
+    let mut all: Vec<Section> = Vec::new();
+    for mut section in sections {
+        if section.program == Program::Smartctl
+            && section.health.model.is_none()
+            && let Some(last) = all.pop_if(|last| last.is_identity())
+        {
+            let health = &mut section.health;
+            health.model = last.health.model;
+            health.set_serial(last.health.serial);
+            health.capacity_bytes = last.health.capacity_bytes;
+            health.place = last.health.place;
+            health.remarks.push(String::from(
+                "its model and serial number are those of the output before its data",
+            ));
+            section.in_database = last.in_database;
+            section.block = last.block;
+            section.rotates = last.rotates;
+        }
+        all.push(section);
+    }
+    all
 }
 
 /// The program whose output for a drive begins at this line.
@@ -159,6 +182,12 @@ impl Section {
 
     fn has_name(&self) -> bool {
         self.health.model.is_some() || self.has_data()
+    }
+
+    /// Whether this is the output of `smartctl -i`.
+    fn is_identity(&self) -> bool {
+        let named = self.program == Program::Smartctl && self.health.model.is_some();
+        named && !self.has_data() && self.said.is_none()
     }
 
     fn has_data(&self) -> bool {

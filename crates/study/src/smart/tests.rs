@@ -395,6 +395,25 @@ fn numbers_are_read_with_the_separators_of_any_locale() {
     }
 }
 
+/// `smartctl -i` and `smartctl -A` as two commands.
+#[test]
+fn identity_and_attributes_of_two_commands_are_one_drive() {
+    let whole = sample("smartctl-sata.txt");
+    let version = "smartctl 7.1 2019-12-30 r5022 [x86_64-linux] (local build)\n";
+    let data = whole.find("=== START OF READ").expect("a section");
+    let both = format!(
+        "{}$ smartctl -A /dev/sda\n{version}{}",
+        &whole[..data],
+        &whole[data..]
+    );
+    let (joined, expected) = (one(&both), one(&whole));
+    assert_eq!(joined.remarks.len(), 1);
+    assert_eq!(row(&joined), row(&expected));
+    // Without the identity smartctl's database is not known to have the model, but the attribute's name has a unit.
+    let alone = one(&format!("{version}{}", &whole[data..]));
+    assert!(alone.model.is_none() && alone.written.is_some() && alone.used_percent.is_none());
+}
+
 /// Names from outside reach a terminal only as text.
 #[test]
 fn escape_sequences_in_names_are_shown_as_text() {

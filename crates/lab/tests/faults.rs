@@ -1,7 +1,7 @@
 //! What befalls drives in a run: nothing changes until it does; a pool goes on as its tiers promise; phases tell it.
 
 use lab::faults::Befalls;
-use lab::{Lab, Machine, Outcome, Phase, Scenario};
+use lab::{Lab, Machine, Outcome, Phase, Scenario, Work};
 use model::Span;
 use model::media::Precondition;
 use workload::faults::{Planned, script};
@@ -304,4 +304,36 @@ fn a_mirror_hides_the_read_errors_of_one_member() {
     let faults = [(Some(0), "a: error-rate reads 0.2")];
     let outcome = run(&scenario("stripe(2*p4801x-100)", 60, &faults));
     assert!(outcome.threads[0].read.errors > 0);
+}
+
+/// So many I/Os in order, one at a time: the same commands whatever the seed.
+fn in_order(mix: Mix, ios: u64, line: &str, seed: u64) -> Outcome {
+    let mut scenario = scenario("p4801x-100", 60, &[(None, line)]);
+    scenario.seed = seed;
+    let job = Job {
+        mix,
+        number_ios: Some(ios),
+        size: Some(Extent::Bytes(256 << 20)),
+        ..Job::default()
+    };
+    scenario.work = Work::Jobs(vec![job]);
+    run(&scenario)
+}
+
+#[test]
+fn a_write_that_is_counted_is_the_one_that_fails() {
+    for line in ["at write 100: fails-write", "at write 100: write-fault"] {
+        let errors = |ios| in_order(Mix::Write, ios, line, 3).threads[0].write.errors;
+        assert_eq!([errors(99), errors(100)], [0, 1], "{line}");
+    }
+}
+
+#[test]
+fn draws_of_the_same_commands_follow_the_seed() {
+    let errors = |seed| {
+        let outcome = in_order(Mix::Read, 2000, "error-rate reads 0.1", seed);
+        outcome.threads[0].read.errors
+    };
+    assert_eq!(errors(3), errors(3));
+    assert_ne!(errors(3), errors(4));
 }

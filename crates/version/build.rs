@@ -27,10 +27,9 @@ fn commit() -> Option<String> {
     if Path::new(&git(&["rev-parse", "--show-toplevel"])?) != root {
         return None;
     }
-    for path in ["logs/HEAD", "index"] {
-        let file = git(&["rev-parse", "--git-path", path])?;
-        println!("cargo:rerun-if-changed={file}");
-    }
+    // Not the index: each `git status` may write it, and everything above this crate would be built again.
+    let commits = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    println!("cargo:rerun-if-changed={commits}");
     for folder in ["crates", "Cargo.lock", "ledger"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }

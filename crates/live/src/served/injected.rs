@@ -17,7 +17,7 @@ use workload::faults::Fault;
 pub struct TriggeredFault {
     /// The member that it happened to; `None` for the whole.
     pub member: Option<u16>,
-    /// The fault.
+    /// What happened to it, as a script names it.
     pub fault: Fault,
     /// Why it could not happen after all.
     pub result: Result<(), String>,

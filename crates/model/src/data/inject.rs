@@ -26,7 +26,7 @@ pub enum CommandKind {
 
 impl CommandKind {
     /// The kind of a command; `None` for a deallocation.
-    pub fn of(op: Op) -> Option<CommandKind> {
+    pub fn counted_as(op: Op) -> Option<CommandKind> {
         match op {
             Op::Read => Some(CommandKind::Reads),
             Op::Write | Op::WriteZeroes => Some(CommandKind::Writes),
@@ -99,7 +99,7 @@ pub struct Rule {
 
 impl Rule {
     fn matches(&self, command: &Command) -> bool {
-        let kind = CommandKind::of(command.op);
+        let kind = CommandKind::counted_as(command.op);
         let of_kind = self.kind.map_or(kind.is_some(), |it| kind == Some(it));
         of_kind
             && self.range.is_none_or(|(start, end)| {
@@ -196,7 +196,7 @@ impl Injector {
 
     /// Counts a command that arrives or completes. Returns what its drive's next write meets, if a trigger says so.
     pub fn count(&mut self, now: Time, op: Op, moment: Moment) -> Option<Trouble> {
-        let kind = CommandKind::of(op)?;
+        let kind = CommandKind::counted_as(op)?;
         let mut next_write = None;
         let mut at = 0;
         while let Some(armed) = self.armed.get_mut(at) {

@@ -38,7 +38,7 @@ fn with(request: &Request) -> &'static str {
 /// Columns that only some answers have.
 struct Columns<'a> {
     request: &'a Request,
-    /// I/Os a second that arrive.
+    /// I/Os that arrive per second.
     paced: Option<f64>,
     own_maximum: bool,
     binds: bool,

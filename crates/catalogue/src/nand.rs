@@ -12,6 +12,9 @@ use model::media::nand::{
 
 use super::{Context, MediumSection, Role, Section};
 
+/// What the host's writes do once the SLC cache is full: see [`SlcCache::folds`].
+const WHEN_FULL: [(&str, bool); 2] = [("direct", false), ("fold", true)];
+
 const RATES: RangeInclusive<f64> = 1e6..=1e12;
 
 fn up_to_ms(ms: u64) -> RangeInclusive<Span> {
@@ -60,6 +63,9 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
             bits: part.count("bits", 2..=4u32),
             read: part.span("read", Span::from_us(1)..=Span::from_ms(10)),
             program: part.span("program", Span::from_us(1)..=Span::from_ms(100)),
+            folds: part
+                .maybe("when_full", |part, key| part.choice(key, &WHEN_FULL))
+                .unwrap_or_default(),
         }),
         refresh: part(section, "refresh", |part| Refresh {
             every: part.span("every", Span::from_ms(1)..=Span::from_ms(1_000_000_000)),

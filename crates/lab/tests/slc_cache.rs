@@ -1,6 +1,11 @@
-//! A fresh drive's SLC cache holds what its sheet says.
+//! A fresh drive's SLC cache holds what its sheet says; where the sheet says nothing it is all free cells, and writes past it
+//! wait until it is emptied.
 
-use model::media::DriveConfig;
+use lab::{Lab, Machine, Scenario, to_the_end};
+use model::Time;
+use model::host::HostConfig;
+use model::media::{DriveConfig, Medium, Precondition};
+use workload::job::{BlockSizes, Job, Mix};
 
 /// Of drives whose size is in the source of a figure and not among the ratings, bytes.
 const QUOTED: [(&str, u64); 3] = [
@@ -39,4 +44,54 @@ fn a_cache_holds_what_its_sheet_says() {
         checked += 1;
     }
     assert!(checked >= 6, "{checked} caches");
+}
+
+/// Writes of 1 MiB in order to a fresh drive: this share of it.
+fn written(config: &DriveConfig, share: f64) -> Scenario {
+    let bytes = (config.capacity_bytes() as f64 * share) as u64 >> 20 << 20;
+    let job = Job {
+        mix: Mix::Write,
+        block_sizes: [const { BlockSizes::Fixed(1 << 20) }; 3],
+        iodepth: 4,
+        number_ios: Some(bytes >> 20),
+        ..Job::default()
+    };
+    let machine = Machine::of("a drive", config.clone(), HostConfig::default());
+    Scenario::jobs(machine, Precondition::Fresh, vec![job], 1)
+}
+
+#[test]
+fn without_a_size_all_free_cells_are_the_cache_and_writes_past_it_wait_for_it() {
+    let mut checked = 0;
+    for name in catalogue::drive_names() {
+        let sheet = catalogue::drive(name).expect("built in");
+        let DriveConfig::Nand(whole) = &sheet.config else {
+            continue;
+        };
+        let Some(slc) = whole.slc.as_ref().filter(|slc| slc.folds) else {
+            continue;
+        };
+        let bits = f64::from(slc.bits);
+        let small = sheet.config.shrunk(16 << 30);
+        let shares = [0.5 / bits, 0.9 / bits, 0.95];
+        let plans = shares.map(|share| written(&small, share));
+        let times = Lab::new()
+            .run_all(&plans, &to_the_end)
+            .into_iter()
+            .map(|outcome| {
+                let outcome = outcome.expect("it runs");
+                outcome.end.since(Time::ZERO).seconds()
+            });
+        let times: Vec<f64> = times.collect();
+        let rate = |from: usize, to: usize| (shares[to] - shares[from]) / (times[to] - times[from]);
+        let (cached, mean) = (rate(0, 1), shares[0] / times[0]);
+        assert!(
+            (cached / mean - 1.0).abs() < 0.05,
+            "{name}: {mean} {cached}: full too early"
+        );
+        // A part of the last stretch is still the cache.
+        assert!(rate(1, 2) < 0.5 * cached, "{name}: {} {cached}", rate(1, 2));
+        checked += 1;
+    }
+    assert!(checked >= 8, "{checked} drives");
 }

@@ -137,9 +137,9 @@ impl Collecting {
         self.scanned
     }
 
-    /// Nothing is left to earn: the host may use what there is.
-    pub fn give_up(&mut self, shape: &Shape) {
-        self.budget = self.budget.max(page_price(shape));
+    /// Nothing is left to earn: the host may use what there is, a page of this price.
+    pub fn give_up(&mut self, price: i64) {
+        self.budget = self.budget.max(price);
     }
 }
 

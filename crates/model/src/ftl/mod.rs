@@ -185,18 +185,56 @@ impl Ftl {
         u64::from(self.free.all()) * slots + rest
     }
 
-    /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise.
-    pub fn with_slc(self, most: u32, bits: u32) -> Ftl {
+    /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise. Where there is no room for another,
+    /// the host waits until one has been emptied if the drive `folds`, and writes other blocks if not.
+    pub fn with_slc(self, most: u32, bits: u32, folds: bool) -> Ftl {
         let page = self.shape.page_slots;
         let slots = self.shape.block_slots / bits / page * page;
-        self.with_slc_of(most, slots)
+        self.with_slc_of(most, slots, folds)
     }
 
     /// As [`Ftl::with_slc`], with so many slots in such a block.
-    fn with_slc_of(mut self, most: u32, slots: u32) -> Ftl {
+    fn with_slc_of(mut self, most: u32, slots: u32, folds: bool) -> Ftl {
         let blocks = self.valid.len();
-        self.slc = Some(SlcPool::new(most, slots, self.shape.dies, blocks));
+        let dies = self.shape.dies;
+        self.slc = Some(SlcPool::new(most, slots, folds, dies, blocks));
         self
+    }
+
+    /// The blocks of one bit a cell of a die whose host waits for them, as long as it has some.
+    #[inline]
+    fn folding(&self, die: Die) -> Option<&SlcPool> {
+        let slc = self.slc.as_ref()?;
+        (slc.folds && slc.used(die) > 0).then_some(slc)
+    }
+
+    /// Where the host's next page on a die goes; `None` if it has to wait for collection.
+    #[inline]
+    pub fn host_writer(&self, die: Die) -> Option<Writer> {
+        if self.has_page(die, Writer::Slc) {
+            return Some(Writer::Slc);
+        }
+        let other = self.folding(die).is_none() && self.has_page(die, Writer::Host);
+        other.then_some(Writer::Host)
+    }
+
+    /// Whether collection has to make a block free before the host can have a page of a die.
+    #[inline]
+    pub fn host_waits(&self, die: Die) -> bool {
+        match self.folding(die) {
+            Some(_) => !self.has_page(die, Writer::Slc),
+            None => !self.has_page(die, Writer::Host),
+        }
+    }
+
+    /// What a page of the host's takes from a die's budget: the room that it uses up, which is more in blocks of one bit a cell.
+    #[inline]
+    pub fn host_price(&self, die: Die) -> i64 {
+        let price = page_price(&self.shape);
+        match self.folding(die) {
+            Some(slc) => price * i64::from(self.shape.block_slots) / i64::from(slc.slots),
+            None => price,
+        }
     }
 
     /// Blocks of a die that hold one bit a cell.
@@ -428,8 +466,14 @@ impl Ftl {
         let may_open = match (writer, &self.slc) {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
-            // Only from blocks that nobody will miss soon.
-            (Writer::Slc, Some(slc)) => free > self.watermark.low + 1 && slc.may_open(die),
+            // Only from blocks that nobody will miss soon, unless others are emptied for it.
+            (Writer::Slc, Some(slc)) => {
+                let kept = match slc.folds && slc.used(die) > 0 {
+                    true => COLLECTION_RESERVE,
+                    false => self.watermark.low + 1,
+                };
+                free > kept && slc.may_open(die)
+            }
             (Writer::Slc, None) => return false,
         };
         may_open || self.open[die.index()][writer as usize].next < self.block_limit(writer)

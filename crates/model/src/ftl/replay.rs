@@ -150,7 +150,7 @@ impl<'a> Replay<'a> {
         }
         let collecting = &mut self.collecting[die.index()];
         let Some((victim, valid)) = self.ftl.take_victim(die) else {
-            collecting.give_up(&self.ftl.shape);
+            collecting.give_up(page_price(&self.ftl.shape));
             return false;
         };
         self.victims += 1;

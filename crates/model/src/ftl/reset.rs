@@ -154,7 +154,7 @@ impl Ftl {
         };
         let start = Ftl::with_tables(self.shape, self.watermark, self.layout.clone(), tables);
         match &self.slc {
-            Some(slc) => start.with_slc_of(slc.most, slc.slots),
+            Some(slc) => start.with_slc_of(slc.most, slc.slots, slc.folds),
             None => start,
         }
     }
@@ -293,7 +293,7 @@ mod tests {
     fn a_rewound_one_is_as_it_began_and_wakes_as_it_was_saved() {
         let shape = shape(0.7);
         let layout = steady(shape, 4);
-        let make = || Ftl::new(shape, LOW, layout.clone()).with_slc(4, 3);
+        let make = || Ftl::new(shape, LOW, layout.clone()).with_slc(4, 3, false);
         let began = told(&make());
         let mut used = make();
         warm_up(&mut used, 4);
@@ -332,7 +332,7 @@ mod tests {
             if wakes {
                 used.wake(&saved);
             }
-            used = used.reset(shape, LOW, layout.clone()).with_slc(4, 3);
+            used = used.reset(shape, LOW, layout.clone()).with_slc(4, 3, false);
             assert_eq!(began, told(&used));
             used.restore(&saved);
             assert_eq!(then, told(&used));
@@ -342,13 +342,15 @@ mod tests {
     #[test]
     fn a_saved_state_comes_back_and_goes_on_as_it_would_have() {
         let shape = shape(0.7);
-        let mut first = Ftl::new(shape, LOW, steady(shape, 4)).with_slc(4, 3);
+        let mut first = Ftl::new(shape, LOW, steady(shape, 4)).with_slc(4, 3, false);
         warm_up(&mut first, 4);
         let saved = first.save();
         let then = told(&first);
         warm_up(&mut first, 9);
         let later = told(&first);
-        let mut second = first.reset(shape, LOW, steady(shape, 4)).with_slc(4, 3);
+        let mut second = first
+            .reset(shape, LOW, steady(shape, 4))
+            .with_slc(4, 3, false);
         second.restore(&saved);
         assert_eq!(told(&second), then);
         warm_up(&mut second, 9);

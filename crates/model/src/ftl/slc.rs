@@ -14,6 +14,8 @@ pub(super) struct SlcPool {
     pub(super) most: u32,
     /// Slots such a block holds.
     pub(super) slots: u32,
+    /// Whether the host waits for them to be emptied when there is no room for another; else it writes other blocks.
+    pub(super) folds: bool,
     /// By die: how many there are.
     used: Vec<u32>,
     /// By block.
@@ -22,10 +24,11 @@ pub(super) struct SlcPool {
 
 impl SlcPool {
     /// None yet; at most `most` of each die, of `slots` each.
-    pub(super) fn new(most: u32, slots: u32, dies: u32, blocks: usize) -> SlcPool {
+    pub(super) fn new(most: u32, slots: u32, folds: bool, dies: u32, blocks: usize) -> SlcPool {
         SlcPool {
             most,
             slots,
+            folds,
             used: vec![0; dies as usize],
             is: vec![false; blocks],
         }

@@ -207,6 +207,8 @@ pub struct SlcCache {
     pub read: Span,
     /// Programming a multi-plane page in SLC mode.
     pub program: Span,
+    /// When the cache is full: the host waits until blocks of it have been emptied (true), or writes ordinary blocks.
+    pub folds: bool,
 }
 
 /// Patrol reads, refresh and other duties of one die, at random times.

@@ -359,12 +359,9 @@ impl Nand {
 
     fn program_page(&mut self, now: Time, die: Die) {
         let shared = &mut self.shared;
-        let writer = if shared.ftl.has_page(die, Writer::Slc) {
-            Writer::Slc
-        } else {
-            Writer::Host
-        };
-        let Some(slot) = shared.ftl.take_page(die, writer) else {
+        let writer = shared.ftl.host_writer(die);
+        let page = writer.and_then(|writer| shared.ftl.take_page(die, writer));
+        let (Some(writer), Some(slot)) = (writer, page) else {
             unreachable!("{die:?} may program and has no page");
         };
         let program = match (writer, &self.config.slc) {
@@ -417,7 +414,7 @@ impl Nand {
 /// Lets the host write free blocks with one bit a cell, where the drive does that.
 fn with_slc(ftl: Ftl, config: &NandConfig) -> Ftl {
     match &config.slc {
-        Some(slc) => ftl.with_slc(slc.blocks_per_die, slc.bits),
+        Some(slc) => ftl.with_slc(slc.blocks_per_die, slc.bits, slc.folds),
         None => ftl,
     }
 }

@@ -305,6 +305,7 @@ fn slc() -> SlcCache {
         bits: 2,
         read: Span::from_us(25),
         program: Span::from_us(300),
+        folds: false,
     }
 }
 

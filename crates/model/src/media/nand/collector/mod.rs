@@ -79,15 +79,15 @@ impl Collector {
     #[inline]
     pub(super) fn may_program(&self, die: Die, ftl: &Ftl) -> bool {
         let earned = !ftl.wants_collection(die)
-            || self.dies[die.index()].collecting.budget >= self.page_price();
-        earned && (ftl.has_page(die, Writer::Host) || ftl.has_page(die, Writer::Slc))
+            || self.dies[die.index()].collecting.budget >= ftl.host_price(die);
+        earned && ftl.host_writer(die).is_some()
     }
 
     /// A die takes a page of host data.
     #[inline]
     pub(super) fn pay(&mut self, die: Die, ftl: &Ftl) {
         if ftl.wants_collection(die) {
-            self.dies[die.index()].collecting.budget -= self.page_price();
+            self.dies[die.index()].collecting.budget -= ftl.host_price(die);
         }
     }
 
@@ -120,10 +120,9 @@ impl Collector {
     /// write, and idle time.
     pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
-        let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();
+        let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * ftl.host_price(die);
         // What the host has earned it must also find a block for.
-        let late = !ftl.has_page(die, Writer::Host);
-        owes || late || self.idle.background()
+        owes || ftl.host_waits(die) || self.idle.background()
     }
 
     /// Does the next step on an idle die that has time, if it can; whether it is at work now.
@@ -158,8 +157,9 @@ impl Collector {
         let free = ftl.free_blocks(die) + collecting.emptied.len() as u32;
         let ahead = self.idle.background() && free < self.config.background_free;
         let short = ftl.wants_collection(die) || ahead;
-        // Blocks of one bit a cell are emptied when there is time.
-        let fold = self.idle.background() && !short && ftl.slc_blocks(die) > 0;
+        // Blocks of one bit a cell are emptied when there is time, or when the host waits for that.
+        let fold =
+            !short && ftl.slc_blocks(die) > 0 && (self.idle.background() || ftl.host_waits(die));
         if !short && !fold {
             return false;
         }
@@ -174,7 +174,7 @@ impl Collector {
             }
             // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
-            collecting.give_up(&self.shape);
+            collecting.give_up(ftl.host_price(die));
             return false;
         };
         collecting.begin(ftl, victim, valid);

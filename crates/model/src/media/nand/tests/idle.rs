@@ -38,6 +38,91 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
     drive.ftl().check();
 }
 
+/// A fresh drive that is written once in order: I/Os a second of the first tenth and of the last quarter.
+fn written_once(config: &NandConfig) -> [f64; 2] {
+    let pages = pages(config);
+    let mut drive = Nand::new(config.clone(), Precondition::Fresh, 1);
+    let write = |id, n| Command::write(id, n * 4096, 4096);
+    let mut load = Closed::new(64, pages, write);
+    run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+    drive.ftl().check();
+    // Little's law: 64 are in flight all the time.
+    let rate = |some: &[(CommandId, Span, Anatomy)]| {
+        let sum: f64 = some.iter().map(|(_, latency, _)| latency.seconds()).sum();
+        64.0 * some.len() as f64 / sum
+    };
+    let all = &load.latencies;
+    [
+        rate(&all[..all.len() / 10]),
+        rate(&all[all.len() / 4 * 3..]),
+    ]
+}
+
+/// What the host writes past a full cache waits until as much has been moved out of it: for each page that is written in SLC
+/// mode, collection moves `bits / (bits - 1)` of them, as it must make one block free and fills a part of another.
+#[test]
+fn a_drive_that_folds_writes_past_its_cache_as_fast_as_it_empties_it() {
+    for bits in [2, 3] {
+        let mut config = small();
+        let timing = config.timing.clone();
+        config.slc = Some(SlcCache {
+            blocks_per_die: 10_000,
+            bits,
+            folds: true,
+            ..slc()
+        });
+        let folds = written_once(&config);
+        let cache = config.slc.as_mut().expect("set above");
+        cache.folds = false;
+        let slc = cache.program;
+        let direct = written_once(&config);
+        assert!(
+            (folds[0] / direct[0] - 1.0).abs() < 0.02,
+            "{folds:?} {direct:?}"
+        );
+        assert!(folds[1] < 0.9 * direct[1], "{folds:?} {direct:?}");
+        // What the dies do; what channels and the wait for other dies cost comes on top.
+        let moved = f64::from(bits) / f64::from(bits - 1);
+        let shape = config.check().expect("valid");
+        let pages = shape.block_slots / bits / shape.page_slots;
+        let erase = timing.erase.seconds() / f64::from(pages);
+        let copy = timing.read.seconds() + timing.program.seconds() + erase;
+        let seconds = slc.seconds() + moved * copy;
+        let most = f64::from(shape.dies * shape.page_slots) / seconds;
+        let share = folds[1] / most;
+        assert!((0.8..1.02).contains(&share), "{bits} bits: {share}");
+    }
+}
+
+#[test]
+fn a_drive_that_folds_never_stands_still() {
+    let mut config = small();
+    let pages = pages(&config);
+    for (bits, blocks) in [(2, 1), (3, 4), (4, 10_000)] {
+        config.slc = Some(SlcCache {
+            blocks_per_die: blocks,
+            bits,
+            folds: true,
+            ..slc()
+        });
+        for state in [
+            Precondition::Fresh,
+            Precondition::Filled,
+            Precondition::Steady,
+        ] {
+            let mut drive = Nand::new(config.clone(), state, 1);
+            let total = 2 * pages;
+            let mut load = Closed::new(64, total, random_4k(Op::Write, pages, 5));
+            run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+            assert_eq!(
+                load.finished, total,
+                "{bits} bits, {blocks} blocks, {state:?}"
+            );
+            drive.ftl().check();
+        }
+    }
+}
+
 #[test]
 fn idle_time_is_used_to_collect() {
     let mut config = small();

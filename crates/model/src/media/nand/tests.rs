@@ -268,11 +268,17 @@ fn it_keeps_the_laws() {
         }
     }
     crate::conformance::check_drive(|seed| Nand::new(small(), Precondition::Steady, seed));
-    crate::conformance::check_drive(|seed| {
-        let mut config = everything(false);
-        config.slc = Some(slc());
-        Nand::new(config, Precondition::Fresh, seed)
-    });
+    for (blocks_per_die, folds) in [(4, false), (1000, true), (2, true)] {
+        crate::conformance::check_drive(|seed| {
+            let mut config = everything(false);
+            config.slc = Some(SlcCache {
+                blocks_per_die,
+                folds,
+                ..slc()
+            });
+            Nand::new(config, Precondition::Fresh, seed)
+        });
+    }
     for state in [Precondition::Fresh, Precondition::Steady] {
         crate::conformance::check_drive(|seed| {
             let mut config = everything(false);

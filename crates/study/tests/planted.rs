@@ -109,6 +109,17 @@ const OPEN: [Bug; 5] = [
     Bug::RecoversInSyncOnly,
 ];
 
+/// Bugs of arrays with parity: `planted_parity.rs`.
+const ELSEWHERE: [Bug; 7] = [
+    Bug::WrongCoefficient,
+    Bug::KeepsOldInParity,
+    Bug::ParityNotUpdated,
+    Bug::MarksStripesTooLate,
+    Bug::ReadsStaleColumns,
+    Bug::LeavesParity,
+    Bug::SkipsStripes,
+];
+
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {
     let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
     let DriveConfig::Pool(config) = &sheet.config else {
@@ -198,7 +209,8 @@ fn nothing_planted_is_not_found() {
 
 fn are_found(bugs: impl Iterator<Item = Bug>) {
     let mut missed = Vec::new();
-    let is_tried = |bug: &Bug| !NOT_SEEN.contains(bug) && !OPEN.contains(bug);
+    let is_tried =
+        |bug: &Bug| !NOT_SEEN.contains(bug) && !OPEN.contains(bug) && !ELSEWHERE.contains(bug);
     for bug in bugs.filter(is_tried) {
         plant(Some(bug));
         if bug == Bug::ReusesUnderReads {

@@ -5,6 +5,7 @@
 //! [`KindReader`], and its line in [`KINDS`]. A file's `[cluster]` makes several
 //! of all the rest (`cluster.rs`).
 
+mod array;
 mod assembly;
 mod cluster;
 mod concat;
@@ -55,6 +56,8 @@ const KINDS: &[KindReader] = &[
     stripe::READER,
     concat::READER,
     raidz::READER,
+    array::RAID5,
+    array::RAID6,
     intent_log::READER,
     read_cache::READER,
     write_back_cache::READER,

@@ -435,6 +435,10 @@ impl Images for Trial<'_, '_> {
     }
 }
 
+fn array_words(kind: &str, chunk: u32, region: u64) -> String {
+    format!("{kind} of chunks of {chunk} bytes and regions of {region} bytes")
+}
+
 /// What decides where the data of a pool are, a line for each tier.
 fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
     let target = |target: &Target| match *target {
@@ -452,6 +456,8 @@ fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
     for tier in &config.tiers {
         let kind = match &tier.kind {
             Kind::Mirror(mirror) => format!("mirror of regions of {} bytes", mirror.region),
+            Kind::Raid5(array) => array_words("raid5", array.chunk, array.region),
+            Kind::Raid6(array) => array_words("raid6", array.chunk, array.region),
             Kind::Stripe(stripe) => format!("stripe of chunks of {} bytes", stripe.chunk),
             kind => String::from(kind.word()),
         };

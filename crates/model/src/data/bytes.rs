@@ -118,6 +118,18 @@ impl Buffers for Bytes {
         self.with_mut(at, bytes, |bytes| bytes.fill(0));
     }
 
+    fn fold(&mut self, from: Payload, to: Payload, factor: u8, bytes: u32) {
+        if from.buffer == 0 || to.buffer == 0 {
+            return;
+        }
+        let mut arena = self.0.borrow_mut();
+        let bytes = bytes as usize;
+        let source = core::mem::take(&mut arena.buffers[from.buffer as usize]);
+        let into = &mut arena.buffers[to.buffer as usize][part(to, bytes)];
+        super::field::fold(&source[part(from, bytes)], into, factor);
+        arena.buffers[from.buffer as usize] = source;
+    }
+
     fn sum(&self, at: Payload, bytes: u32) -> u32 {
         self.with(at, bytes, super::sum)
     }

@@ -12,6 +12,7 @@
 mod bytes;
 mod contents;
 mod delay;
+pub mod field;
 mod image;
 mod inject;
 mod kept;
@@ -140,6 +141,9 @@ pub trait Buffers: Clone {
     /// Sets so many bytes to zero.
     fn zero(&mut self, at: Payload, bytes: u32);
 
+    /// Adds so many bytes, each multiplied by a factor, to others in a different buffer: see [`field`].
+    fn fold(&mut self, from: Payload, to: Payload, factor: u8, bytes: u32);
+
     /// The [`sum`] of so many bytes.
     fn sum(&self, at: Payload, bytes: u32) -> u32;
 }
@@ -162,6 +166,8 @@ impl Buffers for () {
     fn copy(&mut self, _from: Payload, _to: Payload, _bytes: u32) {}
     #[inline]
     fn zero(&mut self, _at: Payload, _bytes: u32) {}
+    #[inline]
+    fn fold(&mut self, _from: Payload, _to: Payload, _factor: u8, _bytes: u32) {}
     #[inline]
     fn sum(&self, _at: Payload, _bytes: u32) -> u32 {
         0

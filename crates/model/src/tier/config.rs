@@ -209,7 +209,11 @@ impl<M: Medium> PoolConfig<M> {
         let has_labels = |kind: &Kind| {
             matches!(
                 kind,
-                Kind::Mirror(_) | Kind::WriteBack(_) | Kind::IntentLog(_)
+                Kind::Mirror(_)
+                    | Kind::Raid5(_)
+                    | Kind::Raid6(_)
+                    | Kind::WriteBack(_)
+                    | Kind::IntentLog(_)
             )
         };
         let mut tiers = self.tiers.iter().filter(|tier| has_labels(&tier.kind));
@@ -346,7 +350,7 @@ impl<M: Medium> PoolConfig<M> {
                 continue;
             };
             problems.push(format!(
-                "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only",
+                "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only; a pool with parity of its own is a raid5 or raid6",
                 self.tiers[*needs].name
             ));
         }

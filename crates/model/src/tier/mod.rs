@@ -10,20 +10,25 @@
 //! [`raid0`] is older: a RAID-0 inside one drive (the P3608's two controllers), which has members of its own.
 
 pub mod below;
+mod bits;
 mod children;
 mod cluster;
 mod concat;
 pub mod config;
 mod copies;
 mod gather;
+mod label;
+mod labels;
 #[cfg(test)]
 mod laws;
+mod legs;
 mod log;
 mod loss;
 pub mod mirror;
 pub mod offline;
 pub mod openings;
 mod packed;
+mod parity;
 pub mod planted;
 mod pool;
 pub mod raid0;
@@ -48,6 +53,7 @@ pub use gather::Gather;
 pub use log::{IntentLog, IntentLogConfig, LogCpu, Logbias, SyncPolicy};
 pub use loss::{Durable, Loss, Promise};
 pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
+pub use parity::{Array, ArrayConfig};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
@@ -466,6 +472,10 @@ tiers! {
     Concat = "concat": ConcatConfig => Concat,
     /// Blocks over all children, each with parity.
     Raidz = "raidz": RaidzConfig => Raidz,
+    /// Chunks over all children, with one of parity in each stripe.
+    Raid5 = "raid5": ArrayConfig<1> => Box<Array>,
+    /// The same with two.
+    Raid6 = "raid6": ArrayConfig<2> => Box<Array>,
     /// Writes in memory and in a log until they are on main.
     IntentLog = "intent-log": IntentLogConfig => Box<IntentLog>,
     /// What is read from the second child is kept on the first.

@@ -134,11 +134,25 @@ pub enum Bug {
     LogCutsSectors,
     /// Mirror: what the tier above writes while it recovers does not reach legs that will be copied to.
     RecoversInSyncOnly,
+    /// Array with parity: the factor of a column of data in Q is another's.
+    WrongCoefficient,
+    /// Array with parity: what was overwritten in part stays in parity.
+    KeepsOldInParity,
+    /// Array with parity: a write of part of a stripe leaves parity as it is.
+    ParityNotUpdated,
+    /// Array with parity: a write does not wait for the mark of its stripe.
+    MarksStripesTooLate,
+    /// Array with parity: reads go to children that have missed writes, too.
+    ReadsStaleColumns,
+    /// Array with parity: after a crash parity stays as it is.
+    LeavesParity,
+    /// Array with parity: of what a child has missed each fourth stripe is left out.
+    SkipsStripes,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 63] = [
+    pub const ALL: [Bug; 70] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -202,6 +216,13 @@ impl Bug {
         Bug::BelievesOldSuperblock,
         Bug::LogCutsSectors,
         Bug::RecoversInSyncOnly,
+        Bug::WrongCoefficient,
+        Bug::KeepsOldInParity,
+        Bug::ParityNotUpdated,
+        Bug::MarksStripesTooLate,
+        Bug::ReadsStaleColumns,
+        Bug::LeavesParity,
+        Bug::SkipsStripes,
     ];
 }
 

@@ -20,7 +20,9 @@ fn tier_shape(config: &PoolConfig<DriveConfig>, tier: u16) -> String {
     let tier = &config.tiers[usize::from(tier)];
     let children: Vec<String> = tier.children.iter().map(|it| child(config, it)).collect();
     let inner = match &tier.kind {
-        Kind::Mirror(_) | Kind::Raidz(_) => alike(&children, usize::MAX),
+        Kind::Mirror(_) | Kind::Raidz(_) | Kind::Raid5(_) | Kind::Raid6(_) => {
+            alike(&children, usize::MAX)
+        }
         Kind::Stripe(_) | Kind::Concat(_) => alike(&children, 2),
         Kind::IntentLog(_) => parts("main", "log", &children),
         Kind::ReadCache(_) => parts("cache", "main", &children),

@@ -8,7 +8,9 @@ use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Damage, Found, Images, Recovered};
 use model::tier::openings;
-use model::tier::{IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig};
+use model::tier::{
+    ArrayConfig, IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig,
+};
 
 /// Bytes of each slice.
 const SLICE: u64 = (1 << 20) + (64 << 10);
@@ -110,6 +112,12 @@ fn shrink_ring(cache: &mut WriteBackConfig) {
     cache.start = 0.0;
 }
 
+/// Several stripes in a region, and regions in a slice.
+fn shrink_array<const PARITY: u16>(array: &mut ArrayConfig<PARITY>) {
+    array.chunk = array.chunk.min(CHUNK / 2);
+    array.region = REGION;
+}
+
 /// Groups of a few writes each.
 fn shrink_log(log: &mut IntentLogConfig) {
     log.record = (log.record).min(DIRTY as u32 / 10);
@@ -151,6 +159,8 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
         let is_log = matches!(tier.kind, Kind::IntentLog(_));
         match &mut tier.kind {
             Kind::Mirror(mirror) => (mirror.region, mirror.copied) = (REGION, COPIED),
+            Kind::Raid5(array) => shrink_array(array),
+            Kind::Raid6(array) => shrink_array(array),
             Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
             Kind::WriteBack(cache) => shrink_ring(cache),
             Kind::IntentLog(log) => shrink_log(log),
@@ -189,6 +199,8 @@ impl World {
     /// Bytes of the blocks of which a trim leaves alone what it covers in part, as the standard allows.
     pub(super) fn trimmed_unit(&self) -> u64 {
         let of = |tier: &TierConfig| match &tier.kind {
+            // Of a trim they do nothing at all.
+            Kind::Raid5(_) | Kind::Raid6(_) => 1 << 40,
             Kind::WriteBack(_) => 4096,
             Kind::IntentLog(log) => u64::from(log.record),
             _ => 512,

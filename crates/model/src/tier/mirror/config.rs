@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Mirror, label, recover};
+use super::{Mirror, recover};
 use crate::device::Range;
 use crate::tier::copies::Reads;
 use crate::tier::offline::{Below, Damage};
-use crate::tier::{Child, Promise, TierSettings};
+use crate::tier::{Child, Promise, TierSettings, label, legs};
 
 /// What a mirror is made of.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,7 +94,8 @@ impl TierSettings for MirrorConfig {
     }
 
     fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
-        recover::format(self.build(children), pool, below)
+        let bytes = self.capacity(children);
+        legs::format(&mut self.build(children).labels, bytes, pool, below)
     }
 
     fn recover(

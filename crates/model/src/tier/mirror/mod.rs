@@ -15,11 +15,8 @@
 //! As Linux's md does it with a write-intent bitmap and in order; the marks are in the label itself, so that one write of
 //! 4 KiB changes everything that it says. Left out: a limit to the rate of copying; marks that go while the mirror is busy.
 
-mod bits;
 mod config;
 mod copying;
-mod label;
-mod labels;
 mod reading;
 mod recover;
 #[cfg(test)]
@@ -31,8 +28,9 @@ use alloc::vec::Vec;
 pub use self::config::{MOST_LEGS, MirrorConfig};
 
 use self::copying::Copying;
-use self::labels::Labels;
 use super::copies::Copies;
+use super::labels::{self, Labels};
+use super::legs;
 use super::offline::{Below, Damage};
 use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
@@ -539,7 +537,7 @@ impl Tier for Mirror {
                 // It stays out, and without labels it gets everything next time.
                 self.returned &= !(1 << leg);
                 self.whole &= !(1 << leg);
-                let _ = recover::strip(self, leg, below);
+                let _ = legs::strip(self.bytes, leg, below);
             }
         }
         Ok(())
@@ -563,7 +561,7 @@ impl Tier for Mirror {
     }
 
     fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
-        recover::strip(self, child, below)?;
+        legs::strip(self.bytes, child, below)?;
         self.barred &= !(1 << child);
         self.copy_later(child, true);
         Ok(())

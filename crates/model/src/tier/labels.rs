@@ -33,6 +33,8 @@ pub(super) struct Labels {
     /// There is something to write.
     pub(super) changed: bool,
     legs: u16,
+    /// So many legs must remain: one of a mirror, those of the data of an array with parity.
+    pub(super) needed: u32,
 }
 
 /// How a label fared.
@@ -56,6 +58,16 @@ pub(super) fn all(legs: usize) -> u32 {
 }
 
 impl Labels {
+    /// How many legs there are.
+    pub(super) fn count(&self) -> usize {
+        usize::from(self.legs)
+    }
+
+    /// All of them.
+    pub(super) fn legs(&self) -> impl Iterator<Item = u16> + use<> {
+        0..self.legs
+    }
+
     /// Of a mirror that is new: all legs alike.
     pub(super) fn new(legs: usize, bytes: u64, region: u64) -> Labels {
         let regions = bytes.div_ceil(region) as usize;
@@ -79,6 +91,7 @@ impl Labels {
             payloads: vec![Payload::default(); legs],
             changed: false,
             legs: legs as u16,
+            needed: 1,
         }
     }
 
@@ -119,10 +132,10 @@ impl Labels {
         }
     }
 
-    /// A leg has missed something. False if there is no other to rely on.
+    /// A leg has missed something. False if the others are too few.
     pub(super) fn leave(&mut self, leg: u16) -> bool {
         let bit = 1 << leg;
-        if self.readable() & !bit == 0 {
+        if (self.readable() & !bit).count_ones() < self.needed {
             return false;
         }
         if self.known.in_sync & bit != 0 {

@@ -1,0 +1,26 @@
+//! `kind = "raid5"` and `kind = "raid6"`: chunks over all `members`, with one or two of parity in each stripe.
+
+use model::tier::{ArrayConfig, Kind};
+
+use super::{KindReader, TierReader};
+
+pub(super) const RAID5: KindReader = KindReader {
+    word: "raid5",
+    read: |tier| Kind::Raid5(read(tier)),
+};
+
+pub(super) const RAID6: KindReader = KindReader {
+    word: "raid6",
+    read: |tier| Kind::Raid6(read(tier)),
+};
+
+fn read<const PARITY: u16>(tier: &mut TierReader<'_, '_>) -> ArrayConfig<PARITY> {
+    tier.children("members", usize::from(PARITY) + 2..=32);
+    let default = ArrayConfig::<PARITY>::default();
+    ArrayConfig {
+        chunk: tier
+            .keys
+            .bytes("chunk", 4096..=1 << 30, default.chunk.into()) as u32,
+        region: tier.keys.bytes("region", 4096..=1 << 40, default.region),
+    }
+}

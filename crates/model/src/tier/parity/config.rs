@@ -1,0 +1,138 @@
+//! What a RAID 5 or RAID 6 is made of, and what it promises.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::shape::Shape;
+use super::{Array, recover};
+use crate::engine::Slab;
+use crate::tier::labels::{self, Labels};
+use crate::tier::offline::{Below, Damage};
+use crate::tier::{Child, Loss, Promise, TierSettings, label, legs};
+use crate::time::Time;
+
+/// What a RAID 5 (`PARITY` is 1) or RAID 6 (2) is made of.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ArrayConfig<const PARITY: u16> {
+    /// Bytes on one child before the next begins: a multiple of 4096, not zero.
+    pub chunk: u32,
+    /// Bytes of each child that are marked together while they are written: a power of two from 4096 on; more where a label would
+    /// not hold the marks.
+    pub region: u64,
+}
+
+/// Most children of an array.
+const MOST: usize = 32;
+
+impl<const PARITY: u16> Default for ArrayConfig<PARITY> {
+    /// As md makes them.
+    fn default() -> Self {
+        ArrayConfig {
+            chunk: 512 << 10,
+            region: 64 << 20,
+        }
+    }
+}
+
+impl<const PARITY: u16> ArrayConfig<PARITY> {
+    fn stripes(&self, children: &[u64]) -> u64 {
+        let smallest = children.iter().min().map_or(0, |bytes| bytes / 4096 * 4096);
+        smallest.saturating_sub(label::AREA) / u64::from(self.chunk.max(1))
+    }
+}
+
+impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
+    type Tier = Array;
+
+    fn build(&self, children: &[u64]) -> Array {
+        let shape = Shape {
+            children: children.len() as u64,
+            parity: PARITY.into(),
+            chunk: self.chunk.into(),
+        };
+        let stripes = self.stripes(children);
+        let bytes = stripes * shape.chunk;
+        let region = labels::region_bytes(self.region, bytes);
+        let mut labels = Labels::new(children.len(), bytes, region);
+        labels.needed = shape.data() as u32;
+        Array {
+            shape,
+            stripes,
+            labels,
+            requests: Slab::default(),
+            works: Slab::default(),
+            cells: Vec::new(),
+            pieces: Slab::default(),
+            locked: Vec::new(),
+            waiting: VecDeque::new(),
+            unacknowledged: Vec::new(),
+            rest_at: Time::NEVER,
+            last_write: Time::ZERO,
+            resting: 0,
+            disturbed: false,
+            outgoing: Vec::new(),
+        }
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        let data = children.len().saturating_sub(PARITY.into()) as u64;
+        self.stripes(children) * u64::from(self.chunk) * data
+    }
+
+    /// More children than there is parity; or one while a crash leaves parity behind its data: the write hole.
+    fn promise(&self, children: &[Promise]) -> Promise {
+        let all = Promise::joined(children, PARITY + 1);
+        let any = Promise::joined(children, 1).loss;
+        Promise {
+            loss: Loss::any(vec![all.loss, Loss::all(vec![any, Loss::Ram])]),
+            ..all
+        }
+    }
+
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn does_without(&self, _child: Child) -> bool {
+        true
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        let least = usize::from(PARITY) + 2;
+        if !(least..=MOST).contains(&children.len()) {
+            problems.push(alloc::format!("it is over {least} to {MOST} drives"));
+        }
+        if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {
+            problems.push(String::from("its chunk is not of whole 4 KiB"));
+        } else if self.stripes(children) == 0 {
+            problems.push(String::from(
+                "what it stands on has no room for a chunk and a label",
+            ));
+        }
+        if !self.region.is_power_of_two() || self.region < 4096 {
+            problems.push(String::from(
+                "its region is not a power of two from 4 KiB on",
+            ));
+        }
+        problems
+    }
+
+    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        let mut array = self.build(children);
+        let bytes = array.labels_at();
+        legs::format(&mut array.labels, bytes, pool, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<Array, Damage> {
+        recover::recover(self.build(children), pool, below)
+    }
+}

@@ -1,0 +1,426 @@
+//! RAID 5 and RAID 6: chunks over all children, and in each stripe one or two of parity, as Linux's md has them.
+//!
+//! A read goes to the children that have its data; where one is out or cannot read, the others and parity give it. A write of
+//! whole stripes computes parity from its data. Of a part it reads what is cheaper, by md's rule: what it overwrites and parity
+//! (read-modify-write, if that is less), or the rest of the stripe (reconstruct-write). Stripes are locked by rows of their chunks.
+//!
+//! What keeps parity right over a crash is what keeps a [mirror](super::mirror) alike: a region is marked on the labels of all
+//! children before the first write to it, and parity of what is marked is computed anew ([`recover`]). A child that fails a
+//! write is out: labels say so before the write is acknowledged. It is brought up when the pool is opened again.
+//!
+//! The write hole is there, as in md without a journal: a crash while a child is out may leave parity older than data, and then
+//! what the lost child had in that stripe comes out wrong. The promise says so. Left out: rebuilding while it runs (a child that
+//! returns stays out until the next opening), the stripe cache that gathers writes, repairing what could not be read.
+
+mod config;
+mod recover;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+pub use self::config::ArrayConfig;
+
+use self::shape::Shape;
+use self::work::Work;
+use super::labels::Labels;
+use super::offline::Below;
+use super::planted::{self, Bug};
+use super::{Child, Tier, Way};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Payload, Status};
+use crate::data::{Buffers, Unreadable, Unwritable};
+use crate::device::Range;
+use crate::engine::Slab;
+use crate::time::{Span, Time};
+
+/// Without a write for so long, the children are flushed and all marks go.
+const REST: Span = Span::from_ms(5000);
+/// What holds a command up that waits for a label or for another write to its stripe.
+const WAITING: Part = Part::Tier;
+/// Pieces of one command's stripes that are worked on at a time.
+const AT_ONCE: u32 = 16;
+
+/// A command while it is here.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    command: Command,
+    began: Time,
+    /// Up to where it has been taken up, and works and pieces of it that have not ended.
+    at: u64,
+    left: u32,
+    /// Children that have missed some of it.
+    missed: u32,
+    status: Status,
+    anatomy: Anatomy,
+}
+
+/// What a command to a child was for.
+#[derive(Clone, Copy, Debug)]
+enum For {
+    /// A column of a client's read: from where on in the array, and how many bytes.
+    Read {
+        request: u32,
+        at: u64,
+        bytes: u32,
+    },
+    Flush(u32),
+    Work(u32, u32),
+    Label,
+    /// The flush before marks go.
+    Rest,
+}
+
+/// A RAID 5 or RAID 6.
+#[derive(Clone, Debug)]
+pub struct Array {
+    shape: Shape,
+    stripes: u64,
+    labels: Labels,
+    requests: Slab<Request>,
+    works: Slab<Work>,
+    /// By work and column: its buffer.
+    cells: Vec<Payload>,
+    pieces: Slab<(For, Child)>,
+    /// Rows that are locked, by work: of all children, counted from their beginning.
+    locked: Vec<(u64, u64, u32)>,
+    waiting: VecDeque<u32>,
+    /// Writes and flushes that are done, and may not be acknowledged yet.
+    unacknowledged: Vec<u32>,
+    rest_at: Time,
+    last_write: Time,
+    resting: u32,
+    disturbed: bool,
+    outgoing: Vec<(u16, Command)>,
+}
+
+impl Array {
+    /// Where labels begin on each child.
+    fn labels_at(&self) -> u64 {
+        self.stripes * self.shape.chunk
+    }
+
+    fn children(&self) -> impl Iterator<Item = Child> + use<> {
+        0..self.shape.children as Child
+    }
+
+    fn send<W: Way>(&mut self, child: Child, what: For, command: &Command, way: &mut W) {
+        let token = self.pieces.insert((what, child));
+        way.send(child, token, *command);
+    }
+
+    /// Writes a label if there is something to say.
+    fn pump<W: Way>(&mut self, way: &mut W) {
+        if self.labels.changed {
+            let mut outgoing = core::mem::take(&mut self.outgoing);
+            let at = self.labels_at();
+            self.labels.pump(at, way.buffers(), &mut outgoing);
+            for (child, command) in outgoing.drain(..) {
+                self.send(child, For::Label, &command, way);
+            }
+            self.outgoing = outgoing;
+        }
+    }
+
+    /// Sends a read to the children that have its data; what they cannot give is computed.
+    fn read<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let command = self.requests[request].command;
+        let chunk = self.shape.chunk;
+        let mut at = command.offset;
+        self.requests[request].at = command.end();
+        // One more than there are, until all are on their way.
+        self.requests[request].left = 1;
+        while at < command.end() {
+            let until = command.end().min((at / chunk + 1) * chunk);
+            let bytes = (until - at) as u32;
+            let stripe = at / self.shape.stripe();
+            let column = at % self.shape.stripe() / chunk;
+            let child = self.shape.child(stripe, column);
+            self.requests[request].left += 1;
+            let stale = planted::has(Bug::ReadsStaleColumns);
+            if self.labels.readable() & (1 << child) == 0 && !stale {
+                self.compute_read(now, request, (at, bytes), 0, way);
+            } else {
+                let read = Command {
+                    offset: stripe * chunk + at % chunk,
+                    bytes,
+                    payload: command.payload.skip((at - command.offset) as u32),
+                    ..command
+                };
+                self.send(child, For::Read { request, at, bytes }, &read, way);
+            }
+            at = until;
+        }
+        self.part_done(now, request, &Anatomy::ZERO, way);
+    }
+
+    fn read_done<W: Way>(
+        &mut self,
+        now: Time,
+        (request, at, bytes): (u32, u64, u32),
+        child: Child,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        if done.status == Status::Success {
+            return self.part_done(now, request, &done.anatomy, way);
+        }
+        if done.status == Status::Gone {
+            self.leave(child, way);
+        }
+        self.requests[request].status = done.status;
+        let column = self.shape.column(at / self.shape.stripe(), child);
+        self.compute_read(now, request, (at, bytes), 1 << column, way);
+    }
+
+    /// A part of a request has ended; with the last one, and if nothing of it is to be taken up any more, it has.
+    fn part_done<W: Way>(&mut self, now: Time, request: u32, anatomy: &Anatomy, way: &mut W) {
+        let asked = &mut self.requests[request];
+        asked.left -= 1;
+        asked.anatomy = *anatomy;
+        let ended = asked.left == 0;
+        if asked.at < asked.command.end() && asked.command.op != Op::Flush {
+            return self.write(now, request, way);
+        }
+        if !ended {
+            return;
+        }
+        if asked.command.op == Op::Read {
+            let status = asked.status;
+            return self.finish(now, request, status, way);
+        }
+        if !self.acknowledge(now, request, way) {
+            self.unacknowledged.push(request);
+        }
+    }
+
+    /// A child has missed something, or does not answer.
+    fn leave<W: Way>(&mut self, child: Child, way: &mut W) {
+        self.labels.leave(child);
+        self.pump(way);
+    }
+
+    /// Tells who asked: what no step accounts for was spent waiting here.
+    fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
+        let asked = &mut self.requests[request];
+        let rest = now.since(asked.began) - asked.anatomy.total();
+        asked.anatomy.add(WAITING, rest);
+        let (id, anatomy) = (asked.command.id, asked.anatomy);
+        self.requests.release(request);
+        way.finish(id, status, anatomy);
+    }
+
+    /// A write or flush that is done is acknowledged once no label says of a child that missed it that it has everything.
+    /// False if it has to wait for a label.
+    fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+        let asked = &self.requests[request];
+        let (status, missed) = (asked.status, asked.missed);
+        if status != Status::Success || missed & self.labels.known.in_sync != 0 {
+            let status = match status {
+                Status::Success => Status::WriteFault,
+                other => other,
+            };
+            self.finish(now, request, status, way);
+        } else if self.labels.required() & missed == 0 {
+            self.finish(now, request, Status::Success, way);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn flush<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let command = self.requests[request].command;
+        self.requests[request].left = 1;
+        for child in self.children() {
+            if self.labels.known.in_sync & (1 << child) == 0 {
+                self.requests[request].missed |= 1 << child;
+                continue;
+            }
+            self.requests[request].left += 1;
+            self.send(child, For::Flush(request), &command, way);
+        }
+        self.part_done(now, request, &Anatomy::ZERO, way);
+    }
+
+    fn label_done<W: Way>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
+        let Some(written) = self.labels.done(child, status, way.buffers()) else {
+            return;
+        };
+        if let Some(status) = written.nowhere {
+            // Nothing can be promised any more; who asks again tries again.
+            for work in core::mem::take(&mut self.waiting) {
+                self.end_work(now, work, status, way);
+            }
+            for request in core::mem::take(&mut self.unacknowledged) {
+                self.finish(now, request, status, way);
+            }
+            return;
+        }
+        for child in self.children().filter(|it| written.failed & (1 << it) != 0) {
+            self.labels.leave(child);
+        }
+        self.acknowledge_all(now, way);
+        self.pump(way);
+        self.start_waiting(now, way);
+    }
+
+    fn acknowledge_all<W: Way>(&mut self, now: Time, way: &mut W) {
+        if !self.unacknowledged.is_empty() {
+            let mut requests = core::mem::take(&mut self.unacknowledged);
+            requests.retain(|&request| !self.acknowledge(now, request, way));
+            self.unacknowledged.append(&mut requests);
+        }
+    }
+
+    fn rested<W: Way>(&mut self, now: Time, child: Child, status: Status, way: &mut W) {
+        self.resting -= 1;
+        if status != Status::Success {
+            self.disturbed = true;
+            self.labels.leave(child);
+        }
+        if self.resting == 0 {
+            let quiet = !self.disturbed && self.locked.is_empty() && self.waiting.is_empty();
+            if quiet && self.labels.is_whole() {
+                self.labels.clean();
+                self.rest_at = Time::NEVER;
+            } else if self.labels.is_whole() {
+                self.rest_at = now + REST;
+            }
+        }
+        self.pump(way);
+    }
+}
+
+impl Tier for Array {
+    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        let request = self.requests.insert(Request {
+            command: *command,
+            began: now,
+            at: command.offset,
+            left: 0,
+            missed: 0,
+            status: Status::Success,
+            anatomy: Anatomy::ZERO,
+        });
+        match command.op {
+            Op::Read => self.read(now, request, way),
+            Op::Flush => self.flush(now, request, way),
+            // As md, which passes no discards on unless it is told that all drives then read zeroes.
+            Op::Deallocate => self.finish(now, request, Status::Success, way),
+            Op::Write | Op::WriteZeroes => self.write(now, request, way),
+        }
+    }
+
+    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let (what, child) = self.pieces[token];
+        self.pieces.release(token);
+        match what {
+            For::Read { request, at, bytes } => {
+                self.read_done(now, (request, at, bytes), child, done, way);
+            }
+            For::Flush(request) => {
+                if done.status != Status::Success {
+                    self.requests[request].missed |= 1 << child;
+                    self.leave(child, way);
+                }
+                self.part_done(now, request, &done.anatomy, way);
+            }
+            For::Work(work, column) => self.worked(now, (work, column), child, done, way),
+            For::Label => self.label_done(now, child, done.status, way),
+            For::Rest => self.rested(now, child, done.status, way),
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.rest_at
+    }
+
+    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+        self.rest_at = Time::NEVER;
+        let busy = !self.locked.is_empty() || !self.waiting.is_empty() || self.resting > 0;
+        if busy || self.last_write + REST > now {
+            self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
+        } else if self.labels.is_whole() && !self.labels.known.dirty.is_empty() {
+            self.disturbed = false;
+            for child in self.children() {
+                self.resting += 1;
+                self.send(child, For::Rest, &Command::flush(0), way);
+            }
+        }
+    }
+
+    /// It may have missed something without anybody having asked it meanwhile: it stays out until the next opening.
+    fn returned<W: Way>(&mut self, _now: Time, child: Child, way: &mut W) {
+        self.leave(child, way);
+    }
+
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        let chunk = self.shape.chunk;
+        for (child, lost) in children.iter().enumerate() {
+            for range in lost {
+                let (mut at, end) = (range.offset, range.offset + range.bytes);
+                while at < end.min(self.labels_at()) {
+                    let until = end.min((at / chunk + 1) * chunk);
+                    let column = self.shape.column(at / chunk, child as Child);
+                    if column < self.shape.data() {
+                        ranges.push(Range {
+                            offset: at / chunk * self.shape.stripe() + column * chunk + at % chunk,
+                            bytes: until - at,
+                        });
+                    }
+                    at = until;
+                }
+            }
+        }
+    }
+
+    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+        for cell in &mut self.cells {
+            buffers.give_back(core::mem::take(cell));
+        }
+    }
+
+    /// Parity is as after [`recover`], in no time.
+    fn power_cut(&mut self, _now: Time) {
+        self.requests = Slab::default();
+        self.works = Slab::default();
+        self.cells.clear();
+        self.pieces = Slab::default();
+        self.locked.clear();
+        self.waiting.clear();
+        self.unacknowledged.clear();
+        self.resting = 0;
+        self.rest_at = Time::NEVER;
+        self.labels.forget();
+    }
+
+    fn read_offline(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        recover::read(self, at, into, below)
+    }
+
+    fn write_offline(&mut self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+        recover::write(self, at, data, below)
+    }
+
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+        recover::is_ambiguous(self, at, bytes, below)
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        for child in self.children() {
+            if self.labels.known.in_sync & (1 << child) != 0 {
+                below.sync(child)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! An array is found again on its children after a crash ([`legs`]), and made whole.
+//!
+//! Where regions are marked parity is computed anew from data; data of a child that is not there come from parity as it is, right
+//! or not (the write hole). Children that are there and have missed something get what they lack.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Array;
+use super::shape::PAGE;
+use crate::data::{Unreadable, Unwritable, field};
+use crate::tier::Child;
+use crate::tier::legs::{Legs, unwritable};
+use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::planted::{self, Bug};
+
+const BYTES: usize = PAGE as usize;
+
+/// A page of each column of a stripe.
+type Row = Vec<[u8; BYTES]>;
+
+pub(super) fn recover(
+    mut array: Array,
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<Array, Damage> {
+    let bytes = array.labels_at();
+    let legs = Legs::find(&array.labels, bytes, pool, below)?;
+    legs.resume(&mut array.labels, below);
+    array.labels.written.in_sync = legs.in_sync;
+    if !planted::has(Bug::LeavesParity) {
+        compute_parity(&array, legs.in_sync, below)?;
+    }
+    let mut now_in_sync = legs.in_sync;
+    for child in legs.stale(&array.labels) {
+        let known = legs.known(child);
+        if let Some(own) = known {
+            array.labels.known.dirty.add(&own.dirty);
+        }
+        let copied = bring_up(&array, child, known.is_some(), below)?;
+        below.found(Found::Stale(child, copied));
+        if copied.is_some() {
+            now_in_sync |= 1 << child;
+        }
+    }
+    legs.conclude(&mut array.labels, bytes, now_in_sync, below)?;
+    Ok(array)
+}
+
+impl Array {
+    /// A page of each column from these rows on, of children that have everything; what is missing is computed. Which columns were
+    /// read.
+    fn row(&self, rows: u64, below: &mut dyn Below) -> Result<(Row, u32), Unreadable> {
+        let stripe = rows / self.shape.chunk;
+        let (data, count) = (self.shape.data() as usize, self.shape.children as usize);
+        let mut row = vec![[0; BYTES]; count];
+        let mut read = 0;
+        for (column, page) in row.iter_mut().enumerate() {
+            let child = self.shape.child(stripe, column as u64);
+            let counts = self.labels.readable() & (1 << child) != 0;
+            if counts && below.read(child, rows, page).is_ok() {
+                read |= 1 << column;
+            }
+        }
+        let missing: Vec<usize> = (0..data).filter(|it| read & (1 << it) == 0).collect();
+        let parities: Vec<usize> = (data..count).filter(|it| read & (1 << it) != 0).collect();
+        if missing.len() > parities.len() {
+            return Err(Unreadable);
+        }
+        compute(&mut row, data, &missing, &parities[..missing.len()]);
+        Ok((row, read))
+    }
+}
+
+/// Missing pages of data, from as many of parity.
+fn compute(row: &mut Row, data: usize, missing: &[usize], parities: &[usize]) {
+    let mut left: Vec<[u8; BYTES]> = parities.iter().map(|&it| row[it]).collect();
+    for (left, parity) in left.iter_mut().zip(parities) {
+        for column in (0..data).filter(|it| !missing.contains(it)) {
+            field::fold(
+                &row[column],
+                left,
+                field::coefficient(parity - data, column),
+            );
+        }
+    }
+    match (missing, parities) {
+        (&[column], &[parity]) => {
+            row[column].fill(0);
+            let factor = field::inverse(field::coefficient(parity - data, column));
+            field::fold(&left[0], &mut row[column], factor);
+        }
+        (&[one, two], &[first, second]) => {
+            let factors = field::two_missing([first - data, second - data], [one, two]);
+            for (column, factors) in [one, two].into_iter().zip(factors) {
+                row[column].fill(0);
+                field::fold(&left[0], &mut row[column], factors[0]);
+                field::fold(&left[1], &mut row[column], factors[1]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The parity of so many pages of data.
+fn parity_of(row: &Row, data: usize, column: usize) -> [u8; BYTES] {
+    let mut sum = [0; BYTES];
+    for (index, page) in row[..data].iter().enumerate() {
+        field::fold(page, &mut sum, field::coefficient(column - data, index));
+    }
+    sum
+}
+
+/// The rows of all marked regions.
+fn marked(array: &Array) -> impl Iterator<Item = u64> + '_ {
+    let region = array.labels.region;
+    let dirty = &array.labels.known.dirty;
+    let regions = core::iter::successors(dirty.next(0), |&last| dirty.next(last + 1));
+    regions.flat_map(move |index| {
+        let first = index as u64 * region;
+        (first..(first + region).min(array.labels_at())).step_by(BYTES)
+    })
+}
+
+/// Writes a page where it differs.
+fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Result<(), Damage> {
+    let mut own = [0; BYTES];
+    if below.read(child, at, &mut own).is_ok() && own == *page {
+        return Ok(());
+    }
+    below.write(child, at, page).map_err(unwritable(child))
+}
+
+/// Where regions are marked, parity becomes that of the data. Where data cannot be had nothing is changed.
+fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> Result<(), Damage> {
+    let data = array.shape.data() as usize;
+    for rows in marked(array) {
+        let Ok((row, _)) = array.row(rows, below) else {
+            continue;
+        };
+        for column in data..array.shape.children as usize {
+            let child = array.shape.child(rows / array.shape.chunk, column as u64);
+            if in_sync & (1 << child) != 0 {
+                set(child, rows, &parity_of(&row, data, column), below)?;
+            }
+        }
+    }
+    for child in array.children().filter(|it| in_sync & (1 << it) != 0) {
+        below.sync(child).map_err(unwritable(child))?;
+    }
+    Ok(())
+}
+
+/// Gives a child what it has missed: what is marked if that is `known`, or everything. How many regions; nothing if some of it
+/// cannot be computed any more, because then the child must not answer for it.
+fn bring_up(
+    array: &Array,
+    child: Child,
+    known: bool,
+    below: &mut dyn Below,
+) -> Result<Option<u32>, Damage> {
+    let data = array.shape.data() as usize;
+    let mut whole = true;
+    let mut copy = |rows: u64| -> Result<(), Damage> {
+        let stripe = rows / array.shape.chunk;
+        if planted::has(Bug::SkipsStripes) && stripe % 4 == 3 {
+            return Ok(());
+        }
+        let Ok((row, _)) = array.row(rows, below) else {
+            whole = false;
+            return Ok(());
+        };
+        let column = array.shape.column(stripe, child) as usize;
+        match column < data {
+            true => set(child, rows, &row[column], below),
+            false => set(child, rows, &parity_of(&row, data, column), below),
+        }
+    };
+    let regions = match known {
+        true => {
+            marked(array).try_for_each(&mut copy)?;
+            array.labels.known.dirty.count()
+        }
+        false => {
+            (0..array.labels_at())
+                .step_by(BYTES)
+                .try_for_each(&mut copy)?;
+            array.labels.regions(0, array.labels_at()).end as u32
+        }
+    };
+    below.sync(child).map_err(unwritable(child))?;
+    Ok(whole.then_some(regions))
+}
+
+impl Array {
+    /// The pages of a range: of each its rows, its column, where in the page and where in the range.
+    fn pages(
+        &self,
+        at: u64,
+        bytes: usize,
+    ) -> impl Iterator<Item = (u64, usize, usize, core::ops::Range<usize>)> {
+        let (shape, end) = (self.shape, at + bytes as u64);
+        let mut next = at;
+        core::iter::from_fn(move || {
+            if next == end {
+                return None;
+            }
+            let from = next;
+            next = end.min((from / PAGE + 1) * PAGE);
+            let rows = from / shape.stripe() * shape.chunk + from % shape.chunk / PAGE * PAGE;
+            let column = (from % shape.stripe() / shape.chunk) as usize;
+            let part = (from - at) as usize..(next - at) as usize;
+            Some((rows, column, (from % PAGE) as usize, part))
+        })
+    }
+}
+
+/// Reads while nothing runs.
+pub(super) fn read(
+    array: &Array,
+    at: u64,
+    into: &mut [u8],
+    below: &mut dyn Below,
+) -> Result<(), Unreadable> {
+    for (rows, column, within, part) in array.pages(at, into.len()) {
+        let child = array.shape.child(rows / array.shape.chunk, column as u64);
+        let into = &mut into[part];
+        let readable = array.labels.readable() & (1 << child) != 0;
+        if readable && below.read(child, rows + within as u64, into).is_ok() {
+            continue;
+        }
+        let (row, _) = array.row(rows, below)?;
+        into.copy_from_slice(&row[column][within..within + into.len()]);
+    }
+    Ok(())
+}
+
+/// Writes while nothing runs.
+pub(super) fn write(
+    array: &Array,
+    at: u64,
+    data: &[u8],
+    below: &mut dyn Below,
+) -> Result<(), Unwritable> {
+    let count = array.shape.data() as usize;
+    for (rows, column, within, part) in array.pages(at, data.len()) {
+        let stripe = rows / array.shape.chunk;
+        let (mut row, _) = array.row(rows, below).map_err(|Unreadable| Unwritable)?;
+        let part = &data[part];
+        row[column][within..within + part.len()].copy_from_slice(part);
+        for changed in [column]
+            .into_iter()
+            .chain(count..array.shape.children as usize)
+        {
+            let child = array.shape.child(stripe, changed as u64);
+            if array.labels.known.in_sync & (1 << child) == 0 {
+                continue;
+            }
+            match changed < count {
+                true => below.write(child, rows, &row[changed])?,
+                false => below.write(child, rows, &parity_of(&row, count, changed))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether parity does not fit the data: what is read then depends on who is asked.
+pub(super) fn is_ambiguous(array: &Array, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+    let data = array.shape.data() as usize;
+    let mut pages = array.pages(at, bytes as usize);
+    pages.any(|(rows, ..)| {
+        let Ok((row, read)) = array.row(rows, below) else {
+            return false;
+        };
+        let stripe = rows / array.shape.chunk;
+        let mut columns = 0..array.shape.children as usize;
+        columns.any(|column| {
+            let child = array.shape.child(stripe, column as u64);
+            let was_read = read & (1 << column) != 0;
+            let differs =
+                was_read && column >= data && row[column] != parity_of(&row, data, column);
+            differs || (was_read && below.is_ambiguous(child, rows, PAGE as u32))
+        })
+    })
+}

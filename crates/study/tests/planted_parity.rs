@@ -1,0 +1,154 @@
+//! Each bug that is planted in an array with parity is found: by `prove` where a power cut shows it, else by members that die and
+//! return.
+
+use model::command::{Command, Status};
+use model::data::{Buffers, Bytes, Contents, Image, Kept, Trouble, Unreadable, Unwritable};
+use model::media::{Drive, DriveConfig, Medium, Precondition};
+use model::tier::offline::{self, Images};
+use model::tier::planted::{Bug, plant};
+use model::tier::{Kind, Pool, PoolConfig, Target};
+use model::{Device, Time};
+use study::prove::{Settings, Verdict, prove};
+
+const BYTES: u64 = 1 << 20;
+const UNIT: u32 = 4096;
+
+fn config(pool: &str) -> PoolConfig<DriveConfig> {
+    let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
+    let DriveConfig::Pool(config) = &sheet.config else {
+        panic!("{pool} is no pool");
+    };
+    PoolConfig::clone(config)
+}
+
+/// Whether power cuts alone show it.
+fn is_found_by_power_cuts() -> bool {
+    let settings = Settings {
+        points: 3000,
+        seed: 1,
+        only: "power cut".to_owned(),
+        to_the_first: true,
+    };
+    let report = prove(&config("raid6(5*950pro-256)"), &settings, &|_, _| true);
+    let report = report.expect("its data can be found again");
+    report.rows.iter().any(|row| row.verdict == Verdict::Broken)
+}
+
+struct Shelf(Vec<Image>);
+
+impl Images for Shelf {
+    fn present(&self, _member: u16) -> bool {
+        true
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.0[usize::from(member)].read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.0[usize::from(member)].write(at, data)
+    }
+    fn sync(&mut self, _member: u16) -> Result<(), Unwritable> {
+        Ok(())
+    }
+}
+
+type Live = Pool<Kept<Drive, Image>, Bytes>;
+
+fn start(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Live, Bytes) {
+    let found = offline::recover(config, 7, shelf).expect("it is whole enough");
+    let bytes = Bytes::default();
+    let members = config.members.iter().zip(&shelf.0).map(|(member, image)| {
+        let drive = member.drive.build(Precondition::Fresh, 1);
+        Kept::new(drive, image.clone(), bytes.clone(), false)
+    });
+    let tiers = found.tiers(config);
+    (
+        Pool::resume(config, members.collect(), tiers, bytes.clone()),
+        bytes,
+    )
+}
+
+/// Writes or reads a unit: its first byte afterwards.
+fn ask((pool, bytes): &mut (Live, Bytes), now: &mut Time, unit: u64, write: Option<u8>) -> u8 {
+    let payload = bytes.take(UNIT);
+    let at = unit * u64::from(UNIT);
+    let command = match write {
+        Some(_) => Command::write(0, at, UNIT),
+        None => Command::read(0, at, UNIT),
+    };
+    bytes.put(payload, &[write.unwrap_or(0); UNIT as usize]);
+    pool.submit(*now, Command { payload, ..command });
+    let mut done = Vec::new();
+    while done.is_empty() {
+        let next = pool.next_event();
+        *now = pool.advance(next, next, &mut done);
+    }
+    assert_eq!(done[0].status, Status::Success);
+    let mut data = [0; UNIT as usize];
+    bytes.get(payload, &mut data);
+    bytes.give_back(payload);
+    data[0]
+}
+
+/// Whether something else is read than was written, when a member is away, returns, and is brought up before another goes.
+fn is_found_by_returns() -> bool {
+    let mut config = config("raid5(4*ram-disk; chunk=16k, region=64k)");
+    config.label_bytes = 0;
+    for (member, target) in config.tiers[0].children.iter_mut().enumerate() {
+        *target = Target::Slice {
+            member: member as u16,
+            base: 0,
+            bytes: BYTES,
+        };
+    }
+    assert!(matches!(config.tiers[0].kind, Kind::Raid5(_)));
+    let mut shelf = Shelf(vec![Image::default(); 4]);
+    offline::format(&config, 7, &mut shelf).expect("all are there");
+    let mut live = start(&config, &mut shelf);
+    let mut now = Time::ZERO;
+    let units = config.bytes() / u64::from(UNIT);
+    let byte = |unit: u64| (unit * 7 + unit / 200) as u8 | 1;
+    live.0.befall(now, 1, Trouble::Dies);
+    for unit in 0..units {
+        ask(&mut live, &mut now, unit, Some(byte(unit)));
+    }
+    live.0.befall(now, 1, Trouble::Returns);
+    let wrong = |live: &mut (Live, Bytes), now: &mut Time| {
+        (0..units).any(|unit| ask(live, now, unit, None) != byte(unit))
+    };
+    if wrong(&mut live, &mut now) {
+        return true;
+    }
+    let mut shelf = Shelf(
+        live.0
+            .members()
+            .iter()
+            .map(|it| it.contents().clone())
+            .collect(),
+    );
+    let mut live = start(&config, &mut shelf);
+    live.0.befall(now, 0, Trouble::Dies);
+    wrong(&mut live, &mut now)
+}
+
+/// One test, because what is planted is planted for all of a process.
+#[test]
+fn each_planted_bug_is_found() {
+    assert!(
+        !is_found_by_power_cuts() && !is_found_by_returns(),
+        "nothing is planted"
+    );
+    for bug in [
+        Bug::WrongCoefficient,
+        Bug::KeepsOldInParity,
+        Bug::ParityNotUpdated,
+        Bug::MarksStripesTooLate,
+        Bug::LeavesParity,
+    ] {
+        plant(Some(bug));
+        assert!(is_found_by_power_cuts(), "{bug:?}");
+    }
+    for bug in [Bug::ReadsStaleColumns, Bug::SkipsStripes] {
+        plant(Some(bug));
+        assert!(is_found_by_returns(), "{bug:?}");
+    }
+}

@@ -280,11 +280,13 @@ impl Legs {
 
 /// Too few legs have everything: which is missing, or too old.
 fn nobody(labels: &Labels, newest: &Label, below: &dyn Below) -> Damage {
-    let mut of_newest = labels
-        .legs()
-        .filter(|leg| newest.state.in_sync & (1 << leg) != 0);
-    let missing = of_newest.clone().find(|&leg| !below.present(leg));
-    match (missing, of_newest.find(|&leg| below.present(leg))) {
+    let first = |there: bool| {
+        let mut of_newest = labels
+            .legs()
+            .filter(|leg| newest.state.in_sync & (1 << leg) != 0);
+        of_newest.find(|&leg| below.present(leg) == there)
+    };
+    match (first(false), first(true)) {
         // Where one is enough, one that is there is too old.
         (_, Some(leg)) if labels.needed == 1 => Damage::Outdated(leg),
         (Some(leg), _) => Damage::Missing(leg),

@@ -232,6 +232,9 @@ impl Legs {
 
     /// New labels on these legs, which are in sync now: on those that were so before first, so that none that was copied to says
     /// of itself what they do not. One that does not take its label is out, and the others get a label that says so.
+    ///
+    /// Where more than one leg is needed those that have the label before the newest get that first: of two openings that are
+    /// cut none is left two labels behind.
     pub(super) fn conclude(
         &self,
         labels: &mut Labels,
@@ -240,6 +243,17 @@ impl Legs {
         below: &mut dyn Below,
     ) -> Result<(), Damage> {
         let (pool, newest) = (labels.pool, &self.newest);
+        let behind = labels.known.in_sync & self.in_sync & !self.newest_label;
+        if labels.needed > 1 && behind != 0 {
+            let known = labels.known.clone();
+            labels.known.in_sync = newest.state.in_sync;
+            for leg in labels.legs().filter(|leg| behind & (1 << leg) != 0) {
+                let place = (leg, newest.sequence % 2);
+                write_label(labels, at, place, below).map_err(unwritable(leg))?;
+                below.sync(leg).map_err(unwritable(leg))?;
+            }
+            labels.known = known;
+        }
         let mut state = labels.known.clone();
         let mut sequence = newest.sequence;
         state.in_sync = now_in_sync;

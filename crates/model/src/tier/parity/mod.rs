@@ -407,7 +407,12 @@ impl Tier for Array {
         recover::read(self, at, into, below)
     }
 
-    fn write_offline(&mut self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+    fn write_offline(
+        &mut self,
+        at: u64,
+        data: &[u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unwritable> {
         recover::write(self, at, data, below)
     }
 

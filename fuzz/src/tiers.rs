@@ -7,14 +7,14 @@ use model::media::ram::RamConfig;
 use model::tier::offline::{self, Images};
 use model::tier::record::{Content, Entry, Header};
 use model::tier::{
-    IntentLogConfig, Kind, LogCpu, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
+    ArrayConfig, IntentLogConfig, Kind, LogCpu, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
     SyncPolicy, Target, TierConfig, WriteBackConfig,
 };
 
 /// Bytes of a member.
 const SLICE: u64 = 2 << 20;
 const MEMBERS: u16 = 4;
-/// The two copies of a label at its end, see `mirror/label.rs`.
+/// The two copies of a label at its end, see `tier/label.rs`.
 const LABEL: u64 = 4096;
 const POOL: u128 = 7;
 
@@ -42,8 +42,8 @@ impl Images for Disks {
     }
 }
 
-/// One of three: a stripe over two mirrors; a write-back cache before two drives, with a drive on its own behind; an intent
-/// log over a mirror, with two logs.
+/// One of four: a stripe over two mirrors; a write-back cache before two drives, with a drive on its own behind; an intent
+/// log over a mirror, with two logs; a RAID 5 of all members.
 fn pool(which: u8) -> PoolConfig<DriveConfig> {
     let member = |index: u16| Member {
         name: format!("m.{index}"),
@@ -69,7 +69,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
             ..MirrorConfig::default()
         })
     };
-    let tiers = match which % 3 {
+    let tiers = match which % 4 {
         0 => vec![
             tier("one", mirror(), vec![slice(0), slice(1)]),
             tier("two", mirror(), vec![slice(2), slice(3)]),
@@ -96,7 +96,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
                 ),
             ]
         }
-        _ => {
+        2 => {
             let log = IntentLogConfig {
                 size: 512 << 10,
                 record: 16 << 10,
@@ -119,6 +119,15 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
                     vec![Target::Tier(0), slice(2), slice(3)],
                 ),
             ]
+        }
+        _ => {
+            // With this chunk the labels are at the end of a member, as a mirror's.
+            let array = ArrayConfig {
+                chunk: 8 << 10,
+                region: 16 << 10,
+            };
+            let all = (0..MEMBERS).map(slice).collect();
+            vec![tier("top", Kind::Raid5(array), all)]
         }
     };
     PoolConfig {

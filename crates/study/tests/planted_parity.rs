@@ -143,6 +143,11 @@ fn is_found_by_returns() -> bool {
     if is_wrong(&mut live, &mut now, units) {
         return true;
     }
+    // At rest no write is under way.
+    while live.0.next_event() != Time::NEVER {
+        let next = live.0.next_event();
+        now = live.0.advance(next, next, &mut Vec::new());
+    }
     let mut shelf = Shelf(
         live.0
             .members()

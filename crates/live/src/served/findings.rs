@@ -146,6 +146,9 @@ pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
         Damage::AllOutdated(_) | Damage::OtherLife => {
             "bring back the newest copies, or serve what is here as it is with --accept-loss"
         }
+        Damage::Hole(_) => {
+            "bring back the newest copy of its store, or serve what is here with --accept-loss: parts of it may be wrong"
+        }
         Damage::Missing(_) => "bring back its store",
         _ => return None,
     })
@@ -190,6 +193,10 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
                 member(two)
             )
         }
+        Damage::Hole(leg) => format!(
+            "{name}: {} is missing, old or was out, and writes were under way when the pool ended: what it had cannot be computed for certain",
+            named(leg)
+        ),
         Damage::Lossy => format!("{name} has lost what was durable"),
         Damage::AllOutdated(missed) => {
             let times = if missed == 1 {

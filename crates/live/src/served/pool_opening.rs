@@ -363,6 +363,7 @@ impl Setup {
             mark: RandomState::new().hash_one(uuid) | 1,
             remembered,
             bytes: Some(folder.state.bytes),
+            accept_loss: self.accept_loss,
         };
         if folder.is_new {
             offline::format(config, uuid, &mut images).map_err(damaged)?;

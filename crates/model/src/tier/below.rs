@@ -91,6 +91,9 @@ pub trait Below {
     /// The number of the last opening of the pool, if it keeps count. The next one has the number after it.
     fn opening(&self) -> Option<u64>;
 
+    /// Whether what may be lost for good is accepted, so that a tier opens with what is left.
+    fn accepts_loss(&self) -> bool;
+
     /// Tells what was found.
     fn found(&mut self, what: Found);
 }
@@ -116,6 +119,8 @@ pub enum Damage {
     Unfound(Child),
     /// This child does not take what has to be written.
     Unwritable(Child),
+    /// This child is out, and writes were under way: what others say that it had may be wrong.
+    Hole(Child),
     /// It has lost what was durable.
     Lossy,
     /// These two members went on without each other: the pool was opened with each of them alone.
@@ -148,6 +153,10 @@ impl fmt::Display for Damage {
                 write!(f, "child {child} has not what its own tables or log say")
             }
             Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
+            Damage::Hole(child) => write!(
+                f,
+                "child {child} is out, and writes were under way: what it had cannot be computed for certain"
+            ),
             Damage::Lossy => f.write_str("it has lost what was durable"),
             Damage::Diverged(one, two) => {
                 write!(f, "members {one} and {two} went on without each other")

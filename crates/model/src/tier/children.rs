@@ -146,6 +146,9 @@ impl<I: Images> Below for Children<'_, I> {
     fn opening(&self) -> Option<u64> {
         self.openings.and_then(Openings::last)
     }
+    fn accepts_loss(&self) -> bool {
+        self.openings.is_some_and(|it| it.accepts_loss)
+    }
     fn found(&mut self, what: Found) {
         self.found.push((self.tier as u16, what));
     }

@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) cleared: u64,
     /// The last opening of the pool in which these legs were in sync.
     pub(super) opening: u64,
+    /// Of an array with parity: writes may be under way, so parity of what is marked may not fit its data.
+    pub(super) busy: bool,
     /// Regions in which legs may differ: one was being written, or legs have missed what was.
     pub(super) dirty: Bits,
 }
@@ -44,6 +46,7 @@ impl State {
     pub(super) fn copy(&mut self, other: &State) {
         (self.in_sync, self.epoch) = (other.in_sync, other.epoch);
         (self.cleared, self.opening) = (other.cleared, other.opening);
+        self.busy = other.busy;
         self.dirty.copy(&other.dirty);
     }
 }
@@ -89,6 +92,7 @@ impl Label {
         put(&self.state.cleared.to_le_bytes());
         put(&self.state.in_sync.to_le_bytes());
         put(&self.state.opening.to_le_bytes());
+        put(&[u8::from(self.state.busy)]);
         self.state.dirty.write(&mut into[BITS..SUM]);
         let sum = crc32c(&into[..SUM]);
         into[SUM..].copy_from_slice(&sum.to_le_bytes());
@@ -137,6 +141,7 @@ impl Label {
                 },
                 in_sync,
                 opening: number(68),
+                busy: from[76] != 0,
                 dirty,
             },
         })
@@ -163,6 +168,7 @@ mod tests {
                 epoch: 9,
                 cleared: 8,
                 opening: 3,
+                busy: true,
                 dirty,
             },
         };

@@ -76,6 +76,7 @@ impl Labels {
             epoch: 1,
             cleared: 0,
             opening: 0,
+            busy: false,
             dirty: Bits::new(regions),
         };
         Labels {
@@ -114,6 +115,24 @@ impl Labels {
         let regions = self.regions(at, bytes);
         self.changed |= self.known.dirty.set(regions.clone());
         self.written.dirty.has(regions)
+    }
+
+    /// The same for an array with parity: labels also say that writes are under way.
+    #[inline]
+    pub(super) fn mark_busy(&mut self, at: u64, bytes: u64) -> bool {
+        let marked = self.mark(at, bytes);
+        self.changed |= !self.known.busy;
+        self.known.busy = true;
+        marked && self.written.busy
+    }
+
+    /// No write is under way, and all that was written is durable, as the next label says. Marks go where no leg is out.
+    pub(super) fn at_rest(&mut self) {
+        if self.is_whole() {
+            self.clean();
+        }
+        self.known.busy = false;
+        self.changed = true;
     }
 
     /// Legs that reads go to: in sync, and the labels say so.
@@ -179,6 +198,7 @@ impl Labels {
         self.on_its_way.copy(&self.known);
         // A bit that is being cleared counts no more.
         self.written.dirty.keep(&self.known.dirty);
+        self.written.busy &= self.known.busy;
         self.sequence += 1;
         (self.to, self.failed) = (self.readable(), 0);
         for leg in (0..self.legs).filter(|leg| self.to & (1 << leg) != 0) {
@@ -247,6 +267,7 @@ impl Labels {
         self.left = 0;
         self.changed = false;
         self.known.copy(&self.written);
+        (self.known.busy, self.written.busy) = (false, false);
         if self.is_whole() {
             self.known.dirty.clear();
             self.written.dirty.clear();

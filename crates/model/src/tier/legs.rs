@@ -255,6 +255,7 @@ impl Legs {
             labels.known = known;
         }
         let mut state = labels.known.clone();
+        state.busy = false;
         let mut sequence = newest.sequence;
         state.in_sync = now_in_sync;
         state.opening = match below.opening() {

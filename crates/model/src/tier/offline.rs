@@ -133,6 +133,8 @@ pub struct Start {
     pub remembered: Option<Opening>,
     /// Bytes of the pool's addresses that are used; all if none.
     pub bytes: Option<u64>,
+    /// Tiers open with what is left where some may be lost for good.
+    pub accept_loss: bool,
 }
 
 /// Finds the tiers of a pool on its members after a crash, or an orderly end, and makes them whole. May be cut anywhere
@@ -150,6 +152,7 @@ pub fn recover<M: Medium>(
         mark: 0,
         remembered: None,
         bytes: None,
+        accept_loss: false,
     };
     open(config, &start, images)
 }
@@ -165,6 +168,7 @@ pub fn open<M: Medium>(
 ) -> Result<Recovered, (String, Damage)> {
     let openings = Openings::read(config, start.pool, start.remembered, images);
     let mut openings = openings.map_err(|it| named(config, it))?;
+    openings.accepts_loss = start.accept_loss;
     let before = openings.of_members(config.members.len());
     let mut found = openings.behind();
     let capacities = config.capacities();

@@ -198,6 +198,8 @@ pub(super) struct Openings {
     /// The newest label.
     newest: Label,
     standings: Vec<Standing>,
+    /// Tiers open with what is left where some may be lost for good.
+    pub(super) accepts_loss: bool,
 }
 
 /// Why a pool cannot be opened: of the tier with this number, this.
@@ -244,6 +246,7 @@ impl Openings {
             slices,
             read,
             newest,
+            accepts_loss: false,
         };
         openings.judge(newest_member)?;
         if !openings.slices.is_empty() {

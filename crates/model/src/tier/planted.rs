@@ -148,11 +148,13 @@ pub enum Bug {
     LeavesParity,
     /// Array with parity: of what a child has missed each fourth stripe is left out.
     SkipsStripes,
+    /// Array with parity: it opens with a child out though writes were under way.
+    OpensOverTheHole,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 70] = [
+    pub const ALL: [Bug; 71] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -223,6 +225,7 @@ impl Bug {
         Bug::ReadsStaleColumns,
         Bug::LeavesParity,
         Bug::SkipsStripes,
+        Bug::OpensOverTheHole,
     ];
 }
 

@@ -9,7 +9,9 @@
 //! write is out: labels say so before the write is acknowledged. It is brought up when the pool is opened again.
 //!
 //! The write hole is there, as in md without a journal: a crash while a child is out may leave parity older than data, and then
-//! what the lost child had in that stripe comes out wrong. The promise says so. Left out: rebuilding while it runs (a child that
+//! what the lost child had in that stripe comes out wrong. The promise says so. Labels say whether writes were under way; if so, and
+//! a child is missing or has to be brought up, the array is not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does
+//! not start a dirty degraded array, unless the loss is accepted. Left out: rebuilding while it runs (a child that
 //! returns stays out until the next opening), the stripe cache that gathers writes, repairing what could not be read.
 
 mod config;
@@ -280,15 +282,15 @@ impl Array {
         self.resting -= 1;
         if status != Status::Success {
             self.disturbed = true;
-            self.labels.leave(child);
-        }
-        if self.resting == 0 {
-            let quiet = !self.disturbed && self.locked.is_empty() && self.waiting.is_empty();
-            if quiet && self.labels.is_whole() {
-                self.labels.clean();
-                self.rest_at = Time::NEVER;
-            } else if self.labels.is_whole() {
+            // Where too few are left nothing comes to rest before the next write.
+            if self.labels.leave(child) && self.rest_at == Time::NEVER {
                 self.rest_at = now + REST;
+            }
+        }
+        if self.resting == 0 && !self.disturbed {
+            match self.locked.is_empty() && self.waiting.is_empty() {
+                true => self.labels.at_rest(),
+                false => self.rest_at = now + REST,
             }
         }
         self.pump(way);
@@ -344,9 +346,10 @@ impl Tier for Array {
         let busy = !self.locked.is_empty() || !self.waiting.is_empty() || self.resting > 0;
         if busy || self.last_write + REST > now {
             self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
-        } else if self.labels.is_whole() && !self.labels.known.dirty.is_empty() {
+        } else if self.labels.known.busy {
             self.disturbed = false;
-            for child in self.children() {
+            let in_sync = self.labels.known.in_sync;
+            for child in self.children().filter(|it| in_sync & (1 << it) != 0) {
                 self.resting += 1;
                 self.send(child, For::Rest, &Command::flush(0), way);
             }

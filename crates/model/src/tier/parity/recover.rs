@@ -26,6 +26,12 @@ pub(super) fn recover(
 ) -> Result<Array, Damage> {
     let bytes = array.labels_at();
     let legs = Legs::find(&array.labels, bytes, pool, below)?;
+    let out = array.children().find(|it| legs.in_sync & (1 << it) == 0);
+    if let (Some(child), true) = (out, legs.newest.state.busy) {
+        if !below.accepts_loss() && !planted::has(Bug::OpensOverTheHole) {
+            return Err(Damage::Hole(child));
+        }
+    }
     legs.resume(&mut array.labels, below);
     array.labels.written.in_sync = legs.in_sync;
     if !planted::has(Bug::LeavesParity) {

@@ -159,7 +159,11 @@ fn what_is_written_comes_back_whoever_is_out() {
         for unit in 0..units {
             assert_eq!(read(&mut rig, unit), Ok(byte(unit, salt(unit))), "{unit}");
         }
-        // Opened again they are brought up, and then others may go.
+        // Cut now, nobody knows what they had: parity may be older than data.
+        let refused = recovered(&config, &mut rig.shelf()).map(drop);
+        assert_eq!(refused, Err(Damage::Hole(dead[0])));
+        // At rest it is known. Opened again they are brought up, and then others may go.
+        rig.rest();
         let mut shelf = rig.shelf();
         let (mut rig, found) = Rig::on(&config, &mut shelf);
         let stale = found

@@ -188,7 +188,7 @@ impl Array {
     fn may_start(&mut self, work: u32) -> bool {
         let (from, until) = self.rows(work);
         let marked = !self.is_write(work)
-            || self.labels.mark(from, until - from)
+            || self.labels.mark_busy(from, until - from)
             || planted::has(Bug::MarksStripesTooLate);
         marked && !self.locked.iter().any(|it| it.0 < until && from < it.1)
     }

@@ -110,7 +110,7 @@ const OPEN: [Bug; 5] = [
 ];
 
 /// Bugs of arrays with parity: `planted_parity.rs`.
-const ELSEWHERE: [Bug; 7] = [
+const ELSEWHERE: [Bug; 8] = [
     Bug::WrongCoefficient,
     Bug::KeepsOldInParity,
     Bug::ParityNotUpdated,
@@ -118,6 +118,7 @@ const ELSEWHERE: [Bug; 7] = [
     Bug::ReadsStaleColumns,
     Bug::LeavesParity,
     Bug::SkipsStripes,
+    Bug::OpensOverTheHole,
 ];
 
 fn tried((pool, only, points): (&str, &str, u64)) -> Report {

@@ -23,13 +23,27 @@ fn config(pool: &str) -> PoolConfig<DriveConfig> {
 
 /// Whether power cuts alone show it.
 fn is_found_by_power_cuts() -> bool {
+    is_found_by_prove("raid6(5*950pro-256)", "power cut", 3000)
+}
+
+/// Whether it shows where a member is of an earlier life, or cannot read, after a crash.
+fn is_found_by_what_is_in_doubt() -> [bool; 2] {
+    let pool = "raid5(3*950pro-256)";
+    [
+        "an old copy of 950pro-256.0",
+        "950pro-256.0 cannot read some blocks",
+    ]
+    .map(|only| is_found_by_prove(pool, only, 3000))
+}
+
+fn is_found_by_prove(pool: &str, only: &str, points: u64) -> bool {
     let settings = Settings {
-        points: 3000,
+        points,
         seed: 1,
-        only: "power cut".to_owned(),
+        only: only.to_owned(),
         to_the_first: true,
     };
-    let report = prove(&config("raid6(5*950pro-256)"), &settings, &|_, _| true);
+    let report = prove(&config(pool), &settings, &|_, _| true);
     let report = report.expect("its data can be found again");
     report.rows.iter().any(|row| row.verdict == Verdict::Broken)
 }
@@ -167,6 +181,11 @@ fn each_planted_bug_is_found() {
         !is_found_by_power_cuts() && !is_found_by_a_death() && !is_found_by_returns(),
         "nothing is planted"
     );
+    assert_eq!(
+        is_found_by_what_is_in_doubt(),
+        [false; 2],
+        "nothing is planted"
+    );
     for bug in [
         Bug::WrongCoefficient,
         Bug::MarksStripesTooLate,
@@ -183,4 +202,6 @@ fn each_planted_bug_is_found() {
         plant(Some(bug));
         assert!(is_found_by_returns(), "{bug:?}");
     }
+    plant(Some(Bug::OpensOverTheHole));
+    assert_eq!(is_found_by_what_is_in_doubt(), [true; 2]);
 }

@@ -194,7 +194,7 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
             )
         }
         Damage::Hole(leg) => format!(
-            "{name}: {} is missing, old or was out, and writes were under way when the pool ended: what it had cannot be computed for certain",
+            "{name}: {} is missing, old, was out or cannot read all of it, and writes were under way when the pool ended: what it had cannot be computed for certain",
             named(leg)
         ),
         Damage::Lossy => format!("{name} has lost what was durable"),

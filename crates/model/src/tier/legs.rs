@@ -147,6 +147,8 @@ pub(super) struct Legs {
     pub(super) in_sync: u32,
     /// Of these, those that have the newest label.
     pub(super) newest_label: u32,
+    /// The number of the last opening of the pool.
+    last: u64,
 }
 
 impl Legs {
@@ -194,6 +196,7 @@ impl Legs {
             in_sync,
             newest,
             labels,
+            last,
         })
     }
 
@@ -225,9 +228,13 @@ impl Legs {
     }
 
     /// What was marked when a leg had its last label, if all that it lacks is marked there or on the newest label.
+    ///
+    /// Beside the labels that are written now, a stale leg's own that says one of the legs in sync is out would look like a split
+    /// brain at the next opening. Such a leg gets everything, and its label goes.
     pub(super) fn known(&self, leg: Child) -> Option<&State> {
         let own = self.labels[usize::from(leg)].as_ref()?;
-        (own.sequence + 1 >= self.newest.state.cleared).then_some(&own.state)
+        let denies = own.state.opening >= self.last && self.in_sync & !own.state.in_sync != 0;
+        (own.sequence + 1 >= self.newest.state.cleared && !denies).then_some(&own.state)
     }
 
     /// New labels on these legs, which are in sync now: on those that were so before first, so that none that was copied to says

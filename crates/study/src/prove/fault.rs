@@ -115,6 +115,16 @@ pub enum Covered {
     NotPromised,
 }
 
+pub(super) fn has_array(config: &PoolConfig<DriveConfig>) -> bool {
+    let is_array = |kind: &Kind| matches!(kind, Kind::Raid5(_) | Kind::Raid6(_));
+    config.tiers.iter().any(|it| is_array(&it.kind))
+}
+
+fn has_log(config: &PoolConfig<DriveConfig>) -> bool {
+    let mut tiers = config.tiers.iter();
+    tiers.any(|it| matches!(it.kind, Kind::IntentLog(_)))
+}
+
 impl Fault {
     /// All that is tried on a pool.
     pub(super) fn of(config: &PoolConfig<DriveConfig>) -> Vec<Fault> {
@@ -139,7 +149,9 @@ impl Fault {
         }
         faults.extend(members.clone().map(Fault::OldCopy));
         let loss = config.promise().loss;
-        let spare = |member: u16| !loss.happens(&|it| it == member, true);
+        // An array without one goes on as long as the power does, and refuses what a cut has left in doubt.
+        let ram = !has_array(config);
+        let spare = |member: u16| !loss.happens(&|it| it == member, ram);
         let spare: Vec<u16> = members.filter(|&it| spare(it)).collect();
         for &one in &spare {
             for &two in spare.iter().filter(|&&it| it != one) {
@@ -206,13 +218,15 @@ impl Fault {
             Fault::Split(..) => return Covered::MustBeTold,
             // Both have failed. What was written while the first was away is on the other alone, and where that is gone
             // nothing on the members says so.
+            Fault::Alternate(..) | Fault::ReturnsThenDies(..) if has_array(config) => {
+                // Of an array too few are left then, or enough.
+                return Covered::MustBeTold;
+            }
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
             // Blocks may be on no member then. An intent log passes over a root or a log block that cannot be read as if none
             // had been written there, so it cannot tell.
             Fault::UnreadableAndReturns(..) => {
-                let has_log = config.tiers.iter();
-                let mut has_log = has_log.map(|it| matches!(it.kind, Kind::IntentLog(_)));
-                return match has_log.any(|it| it) {
+                return match has_log(config) {
                     true => Covered::NotPromised,
                     false => Covered::MustBeTold,
                 };
@@ -224,8 +238,11 @@ impl Fault {
                 return Covered::NotPromised;
             }
         };
-        match loss.happens(&|member| members.contains(&member), true) {
+        let happens = |ram| loss.happens(&|member| members.contains(&member), ram);
+        match happens(true) {
             false => Covered::Yes,
+            // An array that is not whole is refused if a crash has left its parity in doubt.
+            true if has_array(config) && !has_log(config) && !happens(false) => Covered::MustBeTold,
             // Whether the data that a dead drive had are asked for again is its client's affair.
             true if matches!(
                 self,

@@ -7,7 +7,7 @@ use model::tier::offline::Recovered;
 
 use super::choice::{Choice, apply};
 use super::fail::Fail;
-use super::fault::Lives;
+use super::fault::{Lives, has_array};
 use super::oracle::{Oracle, SECTOR};
 use super::program::{Do, Program, Step};
 use super::run::{Cut, Past, run};
@@ -49,20 +49,22 @@ struct End {
     oracle: Oracle,
 }
 
-/// Runs a program to its end or to a moment at which power goes, by its seed.
+/// Runs a program to its end or to a moment at which power goes, by its seed; if it `rests`, always to its end.
 fn live(
     world: &World,
-    disks: &Disks,
-    tiers: Recovered,
+    (disks, tiers): (&Disks, Recovered),
     past: Past,
     seed: u64,
+    rests: bool,
 ) -> Result<End, Fail> {
     let mut stream = Stream::new(seed, "the end of a life");
     let mut program = Program::new(seed, world.bytes());
-    // Every other life ends in order.
-    let orderly = stream.below(2) == 0;
+    // Every other life ends in order, every other one of an array at rest.
+    let orderly = rests || stream.below(2) == 0;
     let until = if orderly { u64::MAX } else { stream.below(100) };
-    for what in [Do::Drain, Do::Flush, Do::Drain] {
+    let ends = [Do::Drain, Do::Flush, Do::Drain, Do::Rest];
+    let rests = rests || (has_array(&world.config) && stream.below(2) == 0);
+    for what in ends.into_iter().take(if rests { 4 } else { 3 }) {
         let (at, sectors) = (0, 8);
         program.steps.push(Step { what, at, sectors });
     }
@@ -127,13 +129,15 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     }
     // Another program than the one that is tried.
     let first = seed ^ 0x5a5a_0000;
-    let end = live(world, &disks, tiers, Past::default(), first)?;
-    let mut before = Before { images: end.media };
     let absent = match lives {
         Lives::Alternate(one, _) => vec![one],
         Lives::Split(_, two) => vec![two],
         _ => Vec::new(),
     };
+    // An array that was cut does not open without one.
+    let rests = has_array(&world.config) && !absent.is_empty();
+    let end = live(world, (&disks, tiers), Past::default(), first, rests)?;
+    let mut before = Before { images: end.media };
     if let Lives::Split(one, _) = lives {
         let mut oracle = end.oracle.clone();
         let mut disks = Disks::new(before.images.clone(), vec![one]);
@@ -142,7 +146,8 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
             oracle,
             versions: 2 * VERSIONS,
         };
-        let other = live(world, &disks, tiers, past, seed ^ 0xa5a5_0000)?;
+        let seed = seed ^ 0xa5a5_0000;
+        let other = live(world, (&disks, tiers), past, seed, false)?;
         disks = Disks::new(before.images, absent);
         before = Before {
             images: other.media,

@@ -6,7 +6,6 @@
 
 use super::{Child, Mirror};
 use crate::data::Unreadable;
-use crate::tier::label::State;
 use crate::tier::legs::{self, Legs, unwritable};
 use crate::tier::offline::{Below, Damage, Found};
 use crate::tier::planted::{self, Bug};
@@ -33,12 +32,8 @@ pub(super) fn recover(
     if mirror.labels.known.in_sync == 0 {
         return Err(Damage::Unwritable(legs.in_sync.trailing_zeros() as Child));
     }
-    let last = below.opening().unwrap_or(0);
-    // Beside the labels that are written now, a stale leg's own that says one of these legs is out would look like a split
-    // brain at the next opening. The leg gets everything, and its label goes.
-    let denies = |own: &State| own.opening >= last && legs.in_sync & !own.in_sync != 0;
     for leg in legs.stale(&mirror.labels) {
-        let known = legs.known(leg).filter(|own| !denies(own));
+        let known = legs.known(leg);
         match known {
             Some(own) => mirror.labels.known.dirty.add(&own.dirty),
             // What is half a copy must not seem to be an old one.

@@ -9,9 +9,10 @@
 //! write is out: labels say so before the write is acknowledged. It is brought up when the pool is opened again.
 //!
 //! The write hole is there, as in md without a journal: a crash while a child is out may leave parity older than data, and then
-//! what the lost child had in that stripe comes out wrong. The promise says so. Labels say whether writes were under way; if so, and
-//! a child is missing or has to be brought up, the array is not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does
-//! not start a dirty degraded array, unless the loss is accepted. Left out: rebuilding while it runs (a child that
+//! what the lost child had in that stripe comes out wrong. The promise says so. Labels say whether writes were under way; if so,
+//! and data in marked stripes would have to be computed, the array is not opened
+//! ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array, unless a second parity confirms
+//! all of them or the loss is accepted. Left out: rebuilding while it runs (a child that
 //! returns stays out until the next opening), the stripe cache that gathers writes, repairing what could not be read.
 
 mod config;

@@ -1,7 +1,9 @@
 //! An array is found again on its children after a crash ([`legs`]), and made whole.
 //!
-//! Where regions are marked parity is computed anew from data; data of a child that is not there come from parity as it is, right
-//! or not (the write hole). Children that are there and have missed something get what they lack.
+//! Where regions are marked parity is computed anew from data. Where data would have to be computed from parity there, because a
+//! child is out or cannot read them, and writes were under way, nobody knows whether they come out right (the write hole): the
+//! array is refused, unless a second parity confirms them or the loss is accepted. Children that are there and have missed
+//! something get what they lack.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,7 +12,7 @@ use super::Array;
 use super::shape::PAGE;
 use crate::data::{Unreadable, Unwritable, field};
 use crate::tier::Child;
-use crate::tier::legs::{Legs, unwritable};
+use crate::tier::legs::{self, Legs, unwritable};
 use crate::tier::offline::{Below, Damage, Found};
 use crate::tier::planted::{self, Bug};
 
@@ -26,24 +28,31 @@ pub(super) fn recover(
 ) -> Result<Array, Damage> {
     let bytes = array.labels_at();
     let legs = Legs::find(&array.labels, bytes, pool, below)?;
-    let out = array.children().find(|it| legs.in_sync & (1 << it) == 0);
-    if let (Some(child), true) = (out, legs.newest.state.busy) {
-        if !below.accepts_loss() && !planted::has(Bug::OpensOverTheHole) {
+    legs.resume(&mut array.labels, below);
+    array.labels.written.in_sync = legs.in_sync;
+    if legs.newest.state.busy && !below.accepts_loss() && !planted::has(Bug::OpensOverTheHole) {
+        if let Some(child) = in_doubt(&array, below) {
             return Err(Damage::Hole(child));
         }
     }
-    legs.resume(&mut array.labels, below);
-    array.labels.written.in_sync = legs.in_sync;
     if !planted::has(Bug::LeavesParity) {
-        compute_parity(&array, legs.in_sync, below)?;
+        let took = compute_parity(&array, legs.in_sync, below);
+        if took.count_ones() < array.labels.needed {
+            let failed = legs.in_sync & !took;
+            return Err(Damage::Unwritable(failed.trailing_zeros() as Child));
+        }
+        (array.labels.known.in_sync, array.labels.written.in_sync) = (took, took);
     }
-    let mut now_in_sync = legs.in_sync;
+    let mut now_in_sync = array.labels.known.in_sync;
     for child in legs.stale(&array.labels) {
         let known = legs.known(child);
-        if let Some(own) = known {
-            array.labels.known.dirty.add(&own.dirty);
+        match known {
+            Some(own) => array.labels.known.dirty.add(&own.dirty),
+            // What is half a copy must not seem to be an old one.
+            None if legs::strip(bytes, child, below).is_err() => continue,
+            None => {}
         }
-        let copied = bring_up(&array, child, known.is_some(), below)?;
+        let copied = bring_up(&array, child, known.is_some(), below).unwrap_or_default();
         below.found(Found::Stale(child, copied));
         if copied.is_some() {
             now_in_sync |= 1 << child;
@@ -137,24 +146,54 @@ fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Resu
     below.write(child, at, page).map_err(unwritable(child))
 }
 
-/// Where regions are marked, parity becomes that of the data. Where data cannot be had nothing is changed.
-fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> Result<(), Damage> {
+/// A child whose data in a marked row have to be computed, where nothing else says that they come out right: writes were under
+/// way, so parity may be older than the data of other children. Where a parity is left over (of a RAID 6 with one child out) and
+/// fits, it says so.
+fn in_doubt(array: &Array, below: &mut dyn Below) -> Option<Child> {
     let data = array.shape.data() as usize;
+    for rows in marked(array) {
+        // Where too much is missing reads fail, and nothing is computed.
+        let Ok((row, read)) = array.row(rows, below) else {
+            continue;
+        };
+        let mut missing = (0..data).filter(|it| read & (1 << it) == 0);
+        let Some(first) = missing.next() else {
+            continue;
+        };
+        let parities = (data..array.shape.children as usize).filter(|it| read & (1 << it) != 0);
+        let mut left_over = parities.skip(1 + missing.count()).peekable();
+        let none = left_over.peek().is_none();
+        if none || left_over.any(|parity| row[parity] != parity_of(&row, data, parity)) {
+            let stripe = rows / array.shape.chunk;
+            return Some(array.shape.child(stripe, first as u64));
+        }
+    }
+    None
+}
+
+/// Where regions are marked, parity becomes that of the data. Where data cannot be had nothing is changed. Of these children those
+/// that took it.
+fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
+    let data = array.shape.data() as usize;
+    let mut took = in_sync;
     for rows in marked(array) {
         let Ok((row, _)) = array.row(rows, below) else {
             continue;
         };
         for column in data..array.shape.children as usize {
             let child = array.shape.child(rows / array.shape.chunk, column as u64);
-            if in_sync & (1 << child) != 0 {
-                set(child, rows, &parity_of(&row, data, column), below)?;
+            let counts = in_sync & (1 << child) != 0;
+            if counts && set(child, rows, &parity_of(&row, data, column), below).is_err() {
+                took &= !(1 << child);
             }
         }
     }
     for child in array.children().filter(|it| in_sync & (1 << it) != 0) {
-        below.sync(child).map_err(unwritable(child))?;
+        if below.sync(child).is_err() {
+            took &= !(1 << child);
+        }
     }
-    Ok(())
+    took
 }
 
 /// Gives a child what it has missed: what is marked if that is `known`, or everything. How many regions; nothing if some of it

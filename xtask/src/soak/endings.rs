@@ -24,9 +24,10 @@ pub(super) enum Ending {
     Kill,
     /// A power cut of all drives, then `kill -9`.
     PowerCut,
-    /// A power cut of one member, which is back a second later; then `kill -9` or SIGTERM.
+    /// A power cut of one member, which is back a second later; then `kill -9` or SIGTERM (always, if the pool refuses to open
+    /// after the other).
     MemberCut,
-    /// A member dies and returns; then `kill -9` or SIGTERM.
+    /// A member dies and returns; then as for a power cut of one.
     MemberDies,
     /// `kill -9` or SIGTERM; then an old copy of one member's files, from before the round, comes back.
     OldCopy,
@@ -86,6 +87,7 @@ pub(super) fn end(
     let is_orderly = match ending {
         Ending::Terminate => true,
         Ending::Kill | Ending::PowerCut => false,
+        Ending::MemberCut | Ending::MemberDies if member.refuses => true,
         Ending::MemberCut | Ending::MemberDies | Ending::OldCopy => random.between(0, 2) == 0,
     };
     let mut ended = Ended::default();

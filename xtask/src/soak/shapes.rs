@@ -18,14 +18,30 @@ pub(super) struct Member {
     pub(super) name: &'static str,
     /// Whether the pool goes on without it, and no client notices.
     pub(super) spare: bool,
+    /// Whether the pool, killed without it, may refuse to open: an array with parity.
+    pub(super) refuses: bool,
 }
 
 const fn spare(name: &'static str) -> Member {
-    Member { name, spare: true }
+    Member {
+        name,
+        spare: true,
+        refuses: false,
+    }
 }
 
 const fn needed(name: &'static str) -> Member {
-    Member { name, spare: false }
+    Member {
+        spare: false,
+        ..spare(name)
+    }
+}
+
+const fn of_array(name: &'static str) -> Member {
+    Member {
+        refuses: true,
+        ..spare(name)
+    }
 }
 
 /// All shapes. 950 PRO and 960 PRO have a volatile cache, the P3700 one with power-loss protection, XPoint none.
@@ -58,6 +74,36 @@ pub(super) const SHAPES: &[Shape] = &[
             spare("950pro-256.0"),
             spare("950pro-256.1"),
             spare("950pro-256.2"),
+        ],
+    },
+    Shape {
+        name: "raid5",
+        pool: "raid5(3*950pro-256; chunk=64KiB, region=1MiB)",
+        members: &[
+            of_array("950pro-256.0"),
+            of_array("950pro-256.1"),
+            of_array("950pro-256.2"),
+        ],
+    },
+    Shape {
+        name: "raid6",
+        pool: "raid6(5*p4801x-100; chunk=16KiB, region=1MiB)",
+        members: &[
+            of_array("p4801x-100.0"),
+            of_array("p4801x-100.1"),
+            of_array("p4801x-100.2"),
+            of_array("p4801x-100.3"),
+            of_array("p4801x-100.4"),
+        ],
+    },
+    Shape {
+        name: "log-raid5",
+        pool: "intent-log(main=raid5(3*950pro-256; chunk=64KiB, region=1MiB), log=p4801x-100; ram=256MiB)",
+        members: &[
+            of_array("950pro-256.0"),
+            of_array("950pro-256.1"),
+            of_array("950pro-256.2"),
+            spare("p4801x-100"),
         ],
     },
     Shape {

@@ -1,0 +1,26 @@
+//! Crash tests of recorded writes: which images a power cut can leave, and which of them a check refuses.
+//!
+//! [`log`] is the recording of one drive. [`moments`] walks through it and stops where a power cut can leave something new;
+//! there, any subset of the undecided [`Piece`]s may be lost. [`choice`] lists subsets, [`image`] applies them, [`name`]
+//! names them, [`search`] calls a check for each, [`shrink`] reduces what fails, and [`needs`] says which kind of loss it needs.
+//!
+//! No files, clocks or threads: the same log and seed give the same images, names, order and verdicts. Not modelled: sectors
+//! that become unreadable, pieces that read as garbage, a second power cut during recovery.
+
+pub mod choice;
+pub mod image;
+#[cfg(test)]
+mod law;
+pub mod log;
+pub mod log_writes;
+pub mod moments;
+pub mod name;
+pub mod needs;
+pub mod search;
+pub mod shrink;
+
+pub use choice::Lost;
+pub use image::{Fork, Image};
+pub use log::{Head, Kind, Log};
+pub use moments::{Assumptions, Moment, Piece, Walk};
+pub use needs::{Loss, Needs};

@@ -1,0 +1,154 @@
+//! Which kind of loss a failure needs, and which drives can have it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::choice::Lost;
+use crate::log::Event;
+use crate::moments::Walk;
+
+/// What must be lost for an image to exist.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Loss {
+    /// Nothing: power may have been cut before the program or its file system sent what is missing.
+    Nothing,
+    /// Writes that had not been acknowledged: every drive may lose them.
+    InFlight,
+    /// Writes that had been acknowledged and not flushed.
+    Volatile,
+    /// Writes that a flush or force unit access should have made durable.
+    LyingFlush,
+}
+
+impl Loss {
+    /// The words of reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            Loss::Nothing => "nothing",
+            Loss::InFlight => "in flight",
+            Loss::Volatile => "volatile cache",
+            Loss::LyingFlush => "lying flush",
+        }
+    }
+}
+
+/// What a failure needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Needs {
+    /// What must be lost.
+    pub loss: Loss,
+    /// A write is kept in part; the boundary is at a multiple of this many bytes.
+    pub torn: Option<u32>,
+}
+
+/// What a drive may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drive {
+    /// Acknowledged writes may be lost until they are flushed.
+    pub volatile: bool,
+    /// Bytes that it keeps or loses as one.
+    pub part: u32,
+}
+
+impl Needs {
+    /// What an image needs that loses these pieces at the moment of this walk.
+    pub fn of(walk: &Walk<'_>, lost: &Lost) -> Needs {
+        Needs {
+            loss: loss(walk, lost),
+            torn: torn(walk, lost),
+        }
+    }
+
+    /// Whether this drive can leave such an image, if it does what it promises.
+    pub fn is_possible_on(self, drive: Drive) -> bool {
+        let loses = match self.loss {
+            Loss::Nothing | Loss::InFlight => true,
+            Loss::Volatile => drive.volatile,
+            Loss::LyingFlush => false,
+        };
+        loses && self.torn.is_none_or(|boundary| boundary % drive.part == 0)
+    }
+}
+
+impl fmt::Display for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.torn {
+            None => f.write_str(self.loss.words()),
+            Some(_) => write!(f, "torn, {}", self.loss.words()),
+        }
+    }
+}
+
+fn loss(walk: &Walk<'_>, set: &Lost) -> Loss {
+    let (log, now) = (walk.log(), walk.moment().event);
+    let commands: BTreeSet<u32> = { walk.undecided().iter().enumerate() }
+        .filter(|(index, _)| set.contains(*index))
+        .map(|(_, piece)| piece.command)
+        .collect();
+    // Those of which nothing is kept.
+    let mut gone = commands.clone();
+    for (index, piece) in walk.undecided().iter().enumerate() {
+        if !set.contains(index) {
+            gone.remove(&piece.command);
+        }
+    }
+    // Whether something else was written or acknowledged since an event: if not, the image existed then.
+    let changed_since = |event: usize| {
+        log.events[event..now].iter().any(|event| match event {
+            Event::Submitted(number) => {
+                log.commands[*number as usize].writes() && !gone.contains(number)
+            }
+            Event::Ack(_) => true,
+            _ => false,
+        })
+    };
+    let lost = || {
+        commands
+            .iter()
+            .map(|number| &log.commands[*number as usize])
+    };
+    match lost().map(|it| it.submitted).min() {
+        None => return Loss::Nothing,
+        Some(sent) if !changed_since(sent) => return Loss::Nothing,
+        Some(_) => {}
+    }
+    let completed = lost().filter_map(|it| it.completed.filter(|it| *it < now));
+    match completed.min() {
+        None => return Loss::InFlight,
+        Some(first) if !changed_since(first) => return Loss::InFlight,
+        Some(_) => {}
+    }
+    let durable = |number: &u32| {
+        let it = &log.commands[*number as usize];
+        let completed = it.completed.filter(|it| *it < now);
+        let flushed = |completed: usize| {
+            log.commands.iter().any(|flush| {
+                !flush.writes()
+                    && !flush.failed
+                    && flush.submitted > completed
+                    && flush.completed.is_some_and(|it| it < now)
+            })
+        };
+        completed.is_some_and(|at| it.fua || flushed(at))
+    };
+    match commands.iter().any(durable) {
+        true => Loss::LyingFlush,
+        false => Loss::Volatile,
+    }
+}
+
+/// The finest alignment of the boundaries between kept and lost pieces of one write, 4096 at most.
+fn torn(walk: &Walk<'_>, lost: &Lost) -> Option<u32> {
+    let pieces = walk.undecided();
+    let mut finest = None;
+    for (index, pair) in pieces.windows(2).enumerate() {
+        let [a, b] = pair else { continue };
+        if a.command != b.command || lost.contains(index) == lost.contains(index + 1) {
+            continue;
+        }
+        let boundary = b.extents.first().map_or(0, |extent| extent.0);
+        let aligned = 1_u32 << boundary.trailing_zeros().min(12);
+        finest = Some(finest.map_or(aligned, |it: u32| it.min(aligned)));
+    }
+    finest
+}

@@ -1,0 +1,554 @@
+//! Tries images with a check until all are tried or a limit is reached, and reduces what fails.
+//!
+//! The budget goes over the moments by turns: round `r` tries up to `2^r` images of each moment, so a search that is cut short
+//! has seen all of the log. Equal images with the same acknowledgements and tries are checked once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use crate::choice::{Lost, all_of, choices};
+use crate::image::Fork;
+use crate::log::Log;
+use crate::moments::{Assumptions, Moment, Walk};
+use crate::name::name;
+use crate::needs::{Loss, Needs};
+use crate::shrink::smallest;
+
+/// Most checks that reducing one failure may take.
+const REDUCING: usize = 200;
+
+/// Most earlier moments that are tried for a reduced failure.
+const EARLIER: u32 = 32;
+
+/// Kind of failure.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// An acknowledged operation is lost.
+    Lost,
+    /// Wrong or mixed data.
+    Corrupt,
+    /// The program does not come up.
+    Unopenable,
+    /// Another rule is broken.
+    Rule,
+    /// The check itself crashed.
+    Crashed,
+    /// The check did not end.
+    Hangs,
+}
+
+impl Class {
+    /// The word of reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Lost => "lost",
+            Class::Corrupt => "corrupt",
+            Class::Unopenable => "unopenable",
+            Class::Rule => "rule",
+            Class::Crashed => "crashed",
+            Class::Hangs => "hangs",
+        }
+    }
+}
+
+/// What a check says of an image.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Judgement {
+    /// Nothing is wrong.
+    Sound,
+    /// It does not judge this image.
+    Skipped,
+    /// Something is wrong, and what in one line.
+    Failed(Class, String),
+}
+
+/// An image to be checked.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// Name of the image.
+    pub name: String,
+    /// Its contents.
+    pub image: Fork<'a>,
+    /// Tokens that were acknowledged before the cut.
+    pub acks: &'a [String],
+    /// Tokens that were begun before the cut.
+    pub tries: &'a [String],
+}
+
+/// Judges images.
+pub trait Check {
+    /// Judges these images, in order.
+    ///
+    /// # Errors
+    /// Why they cannot be judged.
+    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String>;
+
+    /// Called between checks: whether to go on. `share` of what is planned is done.
+    fn goes_on(&mut self, _counts: &Counts, _share: f64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Checks of one image at a time.
+impl<F: FnMut(&Case<'_>) -> Judgement> Check for F {
+    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
+        Ok(cases.iter().map(self).collect())
+    }
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Images in all.
+    pub images: u64,
+    /// Images of a moment with too many subsets for all of them.
+    pub sampled: usize,
+    /// Feeds the random subsets.
+    pub seed: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            images: u64::MAX,
+            sampled: 4096,
+            seed: 1,
+        }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Moments.
+    pub moments: u32,
+    /// Moments at which all images were tried.
+    pub exhausted: u32,
+    /// Images that were made.
+    pub tried: u64,
+    /// Of these equal to another with the same acknowledgements.
+    pub equal: u64,
+    /// Images that were checked.
+    pub checked: u64,
+    /// Images that the check did not judge.
+    pub skipped: u64,
+    /// Images that failed.
+    pub failed: u64,
+    /// Failures that did not repeat.
+    pub flaky: u64,
+}
+
+/// A failure, reduced, for all that fail alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Its kind.
+    pub class: Class,
+    /// What the check said of the smallest.
+    pub line: String,
+    /// How many images failed alike.
+    pub images: u64,
+    /// Name of the smallest.
+    pub name: String,
+    /// Its moment.
+    pub moment: Moment,
+    /// What it loses: number of the command, ranges.
+    pub lost: Vec<(u32, Vec<(u64, u64)>)>,
+    /// What it needs.
+    pub needs: Needs,
+}
+
+/// Result of a search.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// What was done.
+    pub counts: Counts,
+    /// Failures, the one that needs least first.
+    pub failures: Vec<Failure>,
+    /// The names of failures that did not repeat, the first of each kind.
+    pub flaky: Vec<String>,
+    /// The search was ended before its limits.
+    pub stopped: bool,
+}
+
+/// Why there is no report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoReport {
+    /// The check fails on the image of the orderly end, with this.
+    FailsAtEnd(Class, String),
+    /// The check could not be run.
+    CheckFailed(String),
+}
+
+/// A failure as it was found.
+#[derive(Clone, Debug)]
+struct Found {
+    class: Class,
+    moment: u32,
+    lost: Lost,
+    images: u64,
+}
+
+/// Failures that look alike: kind, loss, and what was said without its digits.
+type Alike = (Class, Loss, String);
+
+struct Search<'a, 'c> {
+    start: Walk<'a>,
+    limits: Limits,
+    check: &'c mut dyn Check,
+    counts: Counts,
+    seen: BTreeSet<(u128, usize, usize)>,
+    found: BTreeMap<Alike, Found>,
+    flaky: Vec<String>,
+    stopped: bool,
+}
+
+/// Tries the images of a log.
+///
+/// # Errors
+/// The check fails on the orderly end, or cannot be run.
+pub fn search(
+    log: &Log,
+    how: Assumptions,
+    limits: Limits,
+    check: &mut dyn Check,
+) -> Result<Report, NoReport> {
+    let mut search = Search {
+        start: Walk::new(log, how),
+        limits,
+        check,
+        counts: Counts::default(),
+        seen: BTreeSet::new(),
+        found: BTreeMap::new(),
+        flaky: Vec::new(),
+        stopped: false,
+    };
+    search.check_end()?;
+    search.rounds()?;
+    let failures = search.reduced()?;
+    Ok(Report {
+        counts: search.counts,
+        failures,
+        flaky: search.flaky,
+        stopped: search.stopped,
+    })
+}
+
+/// Judges one image.
+///
+/// # Errors
+/// Why it cannot be judged.
+pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judgement, String> {
+    let judged = check.check(&[case(walk, lost)])?;
+    let one = judged.into_iter().next();
+    one.ok_or_else(|| String::from("the check judged nothing"))
+}
+
+fn case<'w>(walk: &'w Walk<'_>, lost: &Lost) -> Case<'w> {
+    let (log, moment) = (walk.log(), walk.moment());
+    Case {
+        name: name(walk, lost),
+        image: walk.image(lost),
+        acks: &log.acks[..moment.acks],
+        tries: &log.tries[..moment.tries],
+    }
+}
+
+impl<'a> Search<'a, '_> {
+    fn check_end(&mut self) -> Result<(), NoReport> {
+        let end = self.start.clone().go_to_end();
+        self.counts.moments = end.moment().number;
+        let nothing = Lost::nothing(end.undecided().len());
+        match self.judge(&end, &nothing)? {
+            Judgement::Failed(class, line) => Err(NoReport::FailsAtEnd(class, line)),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge(&mut self, walk: &Walk<'_>, lost: &Lost) -> Result<Judgement, NoReport> {
+        judge(walk, lost, self.check).map_err(NoReport::CheckFailed)
+    }
+
+    fn rounds(&mut self) -> Result<(), NoReport> {
+        let most = self.limits.sampled.max(1 << crate::choice::EXHAUSTIVE);
+        let mut done = 0;
+        loop {
+            let upto = 2 * done + 1;
+            self.counts.exhausted = 0;
+            let mut some_left = false;
+            let mut walk = self.start.clone();
+            while walk.advance().is_some() {
+                let all = all_of(walk.undecided().len());
+                let share = self.share(done, upto, walk.moment());
+                if self.check.goes_on(&self.counts, share).is_break() {
+                    self.stopped = true;
+                    return Ok(());
+                }
+                let limit = all.unwrap_or(self.limits.sampled);
+                if limit > done {
+                    let lost = choices(&walk, upto.min(limit), self.limits.seed);
+                    if !self.turn(&walk, lost.get(done..).unwrap_or_default())? {
+                        return Ok(());
+                    }
+                }
+                self.counts.exhausted += u32::from(all.is_some_and(|all| all <= upto));
+                some_left |= limit > upto;
+            }
+            if !some_left || upto >= most {
+                return Ok(());
+            }
+            done = upto;
+        }
+    }
+
+    /// The share of this round that is done.
+    fn share(&self, done: usize, upto: usize, moment: Moment) -> f64 {
+        let of_round = f64::from(moment.number) / f64::from(self.counts.moments.max(1));
+        let before = done as f64 / (upto + 1) as f64;
+        let by_rounds = before + of_round * (1.0 - before) / 2.0;
+        let by_images = self.counts.tried as f64 / self.limits.images as f64;
+        by_rounds.max(by_images).min(1.0)
+    }
+
+    /// Tries these images of a moment; whether more may be tried.
+    fn turn(&mut self, walk: &Walk<'a>, lost: &[Lost]) -> Result<bool, NoReport> {
+        let moment = walk.moment();
+        let (mut cases, mut of_cases) = (Vec::new(), Vec::new());
+        let mut more = true;
+        for lost in lost {
+            if self.counts.tried >= self.limits.images {
+                more = false;
+                break;
+            }
+            self.counts.tried += 1;
+            let image = walk.image(lost);
+            if self.seen.insert((image.sum(), moment.acks, moment.tries)) {
+                let mut case = case(walk, &Lost::nothing(0));
+                (case.name, case.image) = (name(walk, lost), image);
+                cases.push(case);
+                of_cases.push(lost);
+            } else {
+                self.counts.equal += 1;
+            }
+        }
+        if cases.is_empty() {
+            return Ok(more);
+        }
+        let judged = self.check.check(&cases).map_err(NoReport::CheckFailed)?;
+        for ((case, lost), judged) in cases.iter().zip(of_cases).zip(judged) {
+            self.counts.checked += 1;
+            match judged {
+                Judgement::Sound => {}
+                Judgement::Skipped => self.counts.skipped += 1,
+                Judgement::Failed(class, line) => self.failed(walk, lost, case, class, &line)?,
+            }
+        }
+        Ok(more)
+    }
+
+    fn failed(
+        &mut self,
+        walk: &Walk<'a>,
+        lost: &Lost,
+        case: &Case<'_>,
+        class: Class,
+        line: &str,
+    ) -> Result<(), NoReport> {
+        let loss = Needs::of(walk, lost).loss;
+        let alike = (class, loss, without_digits(line));
+        let found = Found {
+            class,
+            moment: walk.moment().number,
+            lost: lost.clone(),
+            images: 1,
+        };
+        if let Some(known) = self.found.get_mut(&alike) {
+            known.images += 1;
+            let size = |it: &Found| (it.lost.count(), it.moment);
+            if size(&found) < size(known) {
+                let images = known.images;
+                *known = Found { images, ..found };
+            }
+            self.counts.failed += 1;
+            return Ok(());
+        }
+        // The first of its kind is checked once more, on a fresh copy.
+        let again = self.judge(walk, lost)?;
+        if matches!(again, Judgement::Failed(again, _) if again == class) {
+            self.counts.failed += 1;
+            self.found.insert(alike, found);
+        } else {
+            self.not_again(case.name.clone());
+        }
+        Ok(())
+    }
+
+    fn not_again(&mut self, name: String) {
+        self.counts.flaky += 1;
+        if self.flaky.len() < 8 {
+            self.flaky.push(name);
+        }
+    }
+
+    /// The failures, each reduced; those that are alike then are one.
+    fn reduced(&mut self) -> Result<Vec<Failure>, NoReport> {
+        let mut failures: BTreeMap<(Loss, Class, String), Failure> = BTreeMap::new();
+        for found in std::mem::take(&mut self.found).into_values() {
+            let Some(failure) = self.reduce(&found)? else {
+                let Some(walk) = self.start.clone().go_to(found.moment) else {
+                    continue;
+                };
+                self.not_again(name(&walk, &found.lost));
+                continue;
+            };
+            let alike = (
+                failure.needs.loss,
+                failure.class,
+                without_digits(&failure.line),
+            );
+            match failures.get_mut(&alike) {
+                Some(known) => known.images += failure.images,
+                None => {
+                    failures.insert(alike, failure);
+                }
+            }
+        }
+        Ok(failures.into_values().collect())
+    }
+
+    /// The smallest failure of the same kind; `None` if it does not fail again.
+    fn reduce(&mut self, found: &Found) -> Result<Option<Failure>, NoReport> {
+        let Some(walk) = self.start.clone().go_to(found.moment) else {
+            return Ok(None);
+        };
+        let mut trial = Trial {
+            check: &mut *self.check,
+            class: found.class,
+            left: REDUCING,
+            error: None,
+        };
+        let lost = trial.fewer(&walk, &found.lost);
+        let (walk, lost) = trial.earlier(&self.start, walk, lost);
+        let error = trial.error.take();
+        if let Some(why) = error {
+            return Err(NoReport::CheckFailed(why));
+        }
+        let Judgement::Failed(class, line) = self.judge(&walk, &lost)? else {
+            return Ok(None);
+        };
+        Ok((class == found.class).then(|| Failure {
+            class,
+            line,
+            images: found.images,
+            name: name(&walk, &lost),
+            moment: walk.moment(),
+            lost: ranges(&walk, &lost),
+            needs: Needs::of(&walk, &lost),
+        }))
+    }
+}
+
+/// Checks whether smaller images fail in the same way.
+struct Trial<'c> {
+    check: &'c mut dyn Check,
+    class: Class,
+    left: usize,
+    error: Option<String>,
+}
+
+impl Trial<'_> {
+    fn fails(&mut self, walk: &Walk<'_>, lost: &Lost) -> bool {
+        if self.left == 0 || self.error.is_some() {
+            return false;
+        }
+        self.left -= 1;
+        match judge(walk, lost, self.check) {
+            Ok(Judgement::Failed(class, _)) => class == self.class,
+            Ok(_) => false,
+            Err(why) => {
+                self.error = Some(why);
+                false
+            }
+        }
+    }
+
+    /// Fewer writes lost; then none of them torn, if possible; then fewer pieces of the torn ones.
+    fn fewer(&mut self, walk: &Walk<'_>, lost: &Lost) -> Lost {
+        let pieces = walk.undecided();
+        let all: Vec<usize> = (0..pieces.len()).filter(|it| lost.contains(*it)).collect();
+        let mut commands: Vec<u32> = all.iter().map(|it| pieces[*it].command).collect();
+        commands.dedup();
+        let of = |commands: &[u32], whole: bool| {
+            Lost::of(pieces.len(), |it| {
+                commands.contains(&pieces[it].command) && (whole || lost.contains(it))
+            })
+        };
+        let commands = smallest(&commands, |some| self.fails(walk, &of(some, false)));
+        let best = of(&commands, false);
+        let whole = of(&commands, true);
+        if best == whole || self.fails(walk, &whole) {
+            return whole;
+        }
+        let all: Vec<usize> = all.into_iter().filter(|it| best.contains(*it)).collect();
+        let these = |some: &[usize]| Lost::of(pieces.len(), |it| some.contains(&it));
+        let few = smallest(&all, |some| self.fails(walk, &these(some)));
+        these(&few)
+    }
+
+    /// The first moment at which the same loss fails.
+    fn earlier<'a>(&mut self, start: &Walk<'a>, last: Walk<'a>, lost: Lost) -> (Walk<'a>, Lost) {
+        let id = |walk: &Walk<'_>, index: usize| {
+            let piece = &walk.undecided()[index];
+            (piece.command, piece.part)
+        };
+        let indices = 0..last.undecided().len();
+        let wanted: BTreeSet<(u32, u32)> = { indices.filter(|it| lost.contains(*it)) }
+            .map(|it| id(&last, it))
+            .collect();
+        let (mut walk, mut tried) = (start.clone(), 0);
+        // With nothing lost the first moment in order is the first that was found.
+        while !wanted.is_empty() && tried < EARLIER && walk.advance().is_some() {
+            if walk.moment().number >= last.moment().number {
+                break;
+            }
+            let same = Lost::of(walk.undecided().len(), |it| wanted.contains(&id(&walk, it)));
+            if same.count() < wanted.len() {
+                continue;
+            }
+            tried += 1;
+            if self.fails(&walk, &same) {
+                return (walk, same);
+            }
+        }
+        (last, lost)
+    }
+}
+
+/// By command the ranges that are lost.
+fn ranges(walk: &Walk<'_>, lost: &Lost) -> Vec<(u32, Vec<(u64, u64)>)> {
+    let mut list: Vec<(u32, Vec<(u64, u64)>)> = Vec::new();
+    for (index, piece) in walk.undecided().iter().enumerate() {
+        if !lost.contains(index) {
+            continue;
+        }
+        if list
+            .last()
+            .is_none_or(|(command, _)| *command != piece.command)
+        {
+            list.push((piece.command, Vec::new()));
+        }
+        let Some((_, ranges)) = list.last_mut() else {
+            continue;
+        };
+        for &(start, end) in &piece.extents {
+            match ranges.last_mut() {
+                Some(last) if last.1 == start => last.1 = end,
+                _ => ranges.push((start, end)),
+            }
+        }
+    }
+    list
+}
+
+fn without_digits(line: &str) -> String {
+    line.chars().filter(|it| !it.is_ascii_digit()).collect()
+}

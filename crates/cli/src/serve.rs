@@ -7,6 +7,7 @@ mod known;
 mod listen;
 mod memory;
 mod promise;
+mod recorded;
 mod sockets;
 mod watch;
 
@@ -53,6 +54,9 @@ Examples:
   echo 'at write 1234: power-cut' | socat - unix:c.sock                     counted from now
   echo 'error-rate writes 1e-4 range 1GiB..2GiB for 10s' | socat - unix:c.sock
 
+  drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 64M --record run.dlog
+  echo 'ack 57' | socat - unix:c.sock             acknowledged, for `drivelab crashtest`
+
 Ctrl-C lets commands in flight complete and leaves everything durable.
 There is no authentication except for NBD with --tls-verify-peer: listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
@@ -92,6 +96,14 @@ pub(crate) struct Args {
     /// `after 10 flushes nda.0: dies`, `unrecovered-read range 1GiB..2GiB` or `error-rate writes 1e-4`
     #[arg(long, value_name = "SCRIPT")]
     fault: Option<PathBuf>,
+
+    /// Record what clients write, for `drivelab crashtest --from FILE`; the file must not exist
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// End the recording when the log is larger
+    #[arg(long, value_name = "SIZE", value_parser = size::size, default_value = "4G", requires = "record")]
+    log_limit: u64,
 
     /// End as by a power cut: what the drives' volatile caches hold is lost
     #[arg(long)]
@@ -136,6 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut drives = opened(args, &asked)?;
     check_faults(args, &asked, &mut drives)?;
     drives.iter_mut().for_each(Served::prepare);
+    recorded::begin(args, &mut drives)?;
     // Nothing is drawn where there is no terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();
@@ -168,6 +181,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // The terminal may have gone.
     let _ = screen.clear();
     screen.set_draw_target(ProgressDrawTarget::hidden());
+    for drive in server.drives_mut() {
+        drive.end_log("the server ended");
+    }
     for line in watch::summary(server.drives(), server.lateness()) {
         eprintln!("{line}");
     }

@@ -144,7 +144,7 @@ fn found(
     );
     let drive = |volatile| Drive {
         volatile,
-        part: 4096,
+        part: how.part,
     };
     let on_any = matches!(failure.needs.loss, Loss::Nothing | Loss::InFlight);
     assert_eq!(failure.needs.is_possible_on(drive(false)), on_any);

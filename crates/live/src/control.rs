@@ -1,10 +1,12 @@
 //! A line-by-line control of a running server: faults, power cut, status.
 //!
 //! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`workload::faults`], whose times
-//! and counts begin with the line; and `status`, `help`, `save`.
+//! and counts begin with the line; and `status`, `help`, `save`. `ack TOKEN`, `try TOKEN` and `mark TEXT` go into the log of the
+//! recorded drive; a client that waits for the `ok` before it goes on has them there in causal order.
 
 use std::fmt::Write as _;
 
+use crash::log::Note;
 use workload::faults::{Planned, SYNTAX, Target, TIMINGS, Whole};
 
 use crate::metrics;
@@ -16,6 +18,13 @@ use crate::stream::{Connection, Stream};
 
 /// Longest line.
 const LONGEST: usize = 4096;
+
+/// Lines that go into the log of the recorded drive.
+const NOTES: [(&str, Note); 3] = [
+    ("ack", Note::Ack),
+    ("try", Note::Try),
+    ("mark", Note::Mark),
+];
 
 /// Lines of those who control.
 pub const PROTOCOL: Protocol = Protocol {
@@ -90,6 +99,7 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         "status" => return Ok(metrics::text(port)),
         "help" => {
             let mut text = String::from("status\nsave\n");
+            text.push_str("ack TOKEN, try TOKEN or mark TEXT, into the log of --record\n");
             let _ = writeln!(text, "[{}] [DRIVE: or MEMBER:] FAULT", TIMINGS.join(" or "));
             text.push_str("FAULT is one of:\n");
             for fault in SYNTAX {
@@ -106,6 +116,14 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
             return Ok(String::new());
         }
         _ => {}
+    }
+    for (word, note) in NOTES {
+        let text = line.strip_prefix(word).and_then(|it| it.strip_prefix(' '));
+        if let Some(text) = text {
+            let recorded = (0..port.drives()).find(|it| port.drive(*it).is_recorded());
+            let drive = port.drive(recorded.unwrap_or_default());
+            return drive.note(note, text.trim()).map(|()| String::new());
+        }
     }
     let planned: Planned = line.parse()?;
     let drives: Vec<Whole> = (0..port.drives()).map(|it| whole(port.drive(it))).collect();

@@ -12,6 +12,7 @@ use crate::drive::load;
 use super::Args;
 use super::address::addresses;
 use super::listen::Said;
+use super::recorded;
 use crate::failure::on_command_line;
 use crate::fault::script_of;
 
@@ -88,6 +89,7 @@ impl Asked {
                 }
             }
         }
+        recorded::check(args, setups.len(), &mut problems);
         let none = !args.listen.0.iter().any(Said::serves);
         if none && problems.0.is_empty() {
             problems.0.push(on_command_line(

@@ -239,6 +239,9 @@ impl Served {
             Machine::Pool(_) if enabled => Ok(()),
             Machine::Pool(_) => return Err(Outcome::Failed),
         };
+        if !enabled && emptied.is_ok() {
+            self.log_flush();
+        }
         emptied.map_err(|error| self.failed_after_all(&error))
     }
 
@@ -289,6 +292,7 @@ impl Served {
 
     /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
     fn forget_everything(&mut self) {
+        self.break_off_log("the drive was formatted or sanitized");
         let Machine::Drive(it) = &mut self.machine else {
             return;
         };
@@ -348,6 +352,7 @@ impl Served {
     /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], what the drive's buffer held is lost,
     /// and the drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the front ends.
     pub fn power_cut(&mut self, now: Time) -> PowerLoss {
+        self.break_off_log("a power cut of the served drive");
         // Where a count has triggered it, the model has stood still since.
         let now = match std::mem::take(&mut self.power_fails) {
             true => self.now,

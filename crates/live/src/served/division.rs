@@ -51,6 +51,7 @@ impl Served {
     /// # Errors
     /// Those of the store.
     pub fn discard(&mut self, now: Time, offset: u64, bytes: u64) -> std::io::Result<()> {
+        self.break_off_log("a namespace was deleted");
         let now = now.max(self.now);
         self.run_until(now);
         self.now = now;

@@ -19,6 +19,7 @@ mod moving;
 mod opening;
 mod pool_opening;
 mod pooled;
+mod recorded;
 mod resync;
 mod room;
 mod suffering;
@@ -43,6 +44,8 @@ use held::Held;
 use injected::FaultInjection;
 pub use injected::TriggeredFault;
 use machine::Machine;
+use recorded::Recorder;
+pub use recorded::Recording;
 use trouble::Trouble;
 
 /// Most commands in one drive at a time; more are refused.
@@ -175,15 +178,6 @@ impl Latencies {
     }
 }
 
-/// What the model was asked and what it answered, to be compared with a simulation.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recording {
-    /// Commands, and when they were submitted.
-    pub arrivals: Vec<(Time, Command)>,
-    /// Completions in their order.
-    pub completions: Vec<Completion>,
-}
-
 /// One drive and its data, or a pool and its members'.
 #[derive(Debug)]
 pub struct Served {
@@ -222,6 +216,8 @@ pub struct Served {
     news: VecDeque<String>,
     read_only: bool,
     recording: Option<Box<Recording>>,
+    /// Commands that change data are logged, if that was asked for.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Served {
@@ -251,6 +247,7 @@ impl Served {
             news: VecDeque::new(),
             read_only: false,
             recording: None,
+            recorder: None,
         }
     }
 
@@ -289,16 +286,6 @@ impl Served {
     /// How long commands have taken, by the model.
     pub fn latencies(&self) -> &Latencies {
         &self.latencies
-    }
-
-    /// Begins to record what the model is asked and what it answers; it grows without bound.
-    pub fn record(&mut self) {
-        self.recording = Some(Box::default());
-    }
-
-    /// What has been recorded; recording ends.
-    pub fn take_recording(&mut self) -> Option<Recording> {
-        self.recording.take().map(|recording| *recording)
     }
 
     /// Takes a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply. Data of a
@@ -376,6 +363,9 @@ impl Served {
         };
         if let Some(recording) = &mut self.recording {
             recording.arrivals.push((now, command));
+        }
+        if self.recorder.is_some() {
+            self.log_submission(now, &command, fill);
         }
         self.now = now;
         self.machine.submit(now, command);
@@ -495,6 +485,9 @@ impl Served {
         if self.injected.is_some() && outcome == Outcome::Success {
             self.count(slot.op, Moment::Completion);
         }
+        if self.recorder.is_some() {
+            self.log_completion(completion.id, outcome, slot.fua || slot.op == Op::Flush);
+        }
         self.end(&slot, outcome);
     }
 
@@ -540,6 +533,7 @@ impl Served {
 
     /// What is wrong with the files of the store and was not told yet, a line; at `now`, since the server started.
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
+        self.save_log(true);
         let trouble = self.troubles.iter_mut().find_map(|it| it.tell(now));
         let what = match &mut self.machine {
             Machine::Pool(pool) => trouble.or_else(|| pool.progress(now)),

@@ -1,0 +1,287 @@
+//! Recordings of a served drive.
+//!
+//! [`Recording`]: what the model was asked and answered, to be compared with a simulation. [`Recorder`]: commands that change data,
+//! with their data, as a log of the crate `crash` that a crash test reads. A submission is logged before the drive has it, a completion
+//! before its reply is sent, and a note before it is answered: the log is in causal order for all that waits for replies. The log
+//! ends where it would not tell the truth any more: at a power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use crash::log::{Note, Submission, Writer};
+use crash::{Head, Kind};
+use model::media::DriveConfig;
+use model::{Command, Completion, Op, Time};
+
+use super::{Outcome, Served};
+use crate::setup::StoreChoice;
+
+/// The log goes to its file when more bytes than this wait.
+const WAITING: usize = 64 << 10;
+
+/// Bytes of an existing store that are looked at together.
+const CHUNK: usize = 1 << 20;
+
+/// Bytes of a page of which is looked whether it is all zeroes.
+const PAGE: usize = 4096;
+
+/// What the model was asked and what it answered, to be compared with a simulation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Commands, and when they were submitted.
+    pub arrivals: Vec<(Time, Command)>,
+    /// Completions in their order.
+    pub completions: Vec<Completion>,
+}
+
+/// Writes the log of a drive to a file.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    writer: Writer,
+    file: File,
+    /// Most bytes of the file.
+    limit: u64,
+    /// Bytes that are in the file.
+    written: u64,
+    /// By slot of the drive: number in the log.
+    numbers: Vec<Option<u32>>,
+    ended: bool,
+}
+
+impl Recorder {
+    /// What waits goes to the file.
+    fn save(&mut self) -> io::Result<()> {
+        let bytes = std::mem::take(&mut self.writer.bytes);
+        self.file.write_all(&bytes)?;
+        self.written += bytes.len() as u64;
+        self.writer.bytes = bytes;
+        self.writer.bytes.clear();
+        Ok(())
+    }
+}
+
+impl Served {
+    /// Begins to record what the model is asked and what it answers; it grows without bound.
+    pub fn record(&mut self) {
+        self.recording = Some(Box::default());
+    }
+
+    /// What has been recorded; recording ends.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.recording.take().map(|recording| *recording)
+    }
+
+    /// Begins to log commands that change data, with their data, to this empty file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// Those of the file, or of reading what the drive stores already.
+    pub fn record_to(&mut self, file: File, limit: u64) -> io::Result<()> {
+        let part = match self.setup.sheet.config {
+            DriveConfig::Hdd(_) => 512,
+            _ => 4096,
+        };
+        let head = Head {
+            drive: self.setup.sheet.id.clone(),
+            bytes: self.bytes,
+            block: self.block(),
+            part,
+            volatile: self.has_write_cache(),
+        };
+        let mut recorder = Recorder {
+            writer: Writer::new(&head),
+            file,
+            limit,
+            written: 0,
+            numbers: Vec::new(),
+            ended: false,
+        };
+        if self.setup.store != StoreChoice::Memory {
+            self.record_base(&mut recorder)?;
+        }
+        recorder.save()?;
+        self.recorder = Some(Box::new(recorder));
+        Ok(())
+    }
+
+    /// Logs what the drive stores already, without pages of zeroes.
+    fn record_base(&mut self, recorder: &mut Recorder) -> io::Result<()> {
+        let mut chunk = vec![0; CHUNK];
+        let mut at = 0;
+        while at < self.bytes {
+            let limit = self.bytes.min(at + CHUNK as u64);
+            let (end, is_data) = self.extent(at, limit);
+            if is_data {
+                let data = &mut chunk[..(end - at) as usize];
+                let read = self.read(at, data);
+                read.map_err(|_| io::Error::other("the store cannot be read"))?;
+                for (start, bytes) in runs(data) {
+                    recorder.writer.base(at + start as u64, bytes);
+                }
+            }
+            if recorder.written + recorder.writer.bytes.len() as u64 > recorder.limit {
+                return Err(io::Error::other(
+                    "what the drive stores already is larger than --log-limit",
+                ));
+            }
+            recorder.save()?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Logs an acknowledgement, a try or a mark.
+    ///
+    /// # Errors
+    /// That nothing is recorded.
+    pub fn note(&mut self, note: Note, text: &str) -> Result<(), String> {
+        let now = self.now;
+        let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
+            return Err(String::from(
+                "no recording in progress: start with --record FILE",
+            ));
+        };
+        recorder.writer.set_time(now.ns());
+        recorder.writer.note(note, text);
+        self.save_log(true);
+        Ok(())
+    }
+
+    /// Whether commands are logged.
+    pub fn is_recorded(&self) -> bool {
+        self.recorder.as_ref().is_some_and(|it| !it.ended)
+    }
+
+    /// Ends the log.
+    pub fn end_log(&mut self, why: &str) {
+        let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
+            return;
+        };
+        recorder.writer.note(Note::End, why);
+        self.save_log(true);
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.ended = true;
+        }
+    }
+
+    /// Ends the log before its time, and says so.
+    #[cold]
+    pub(super) fn break_off_log(&mut self, why: &str) {
+        if self.is_recorded() {
+            self.end_log(why);
+            self.news
+                .push_back(format!("the recording has ended: {why}"));
+        }
+    }
+
+    /// What waits goes to the file, `now` or if it is much.
+    pub(super) fn save_log(&mut self, now: bool) {
+        let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
+            return;
+        };
+        let waiting = recorder.writer.bytes.len();
+        if waiting == 0 || !(now || waiting > WAITING) {
+            return;
+        }
+        let failed = recorder.save();
+        let is_full = recorder.written > recorder.limit;
+        match failed {
+            Err(error) => {
+                recorder.ended = true;
+                self.news
+                    .push_back(format!("the recording has ended: {error}"));
+            }
+            Ok(()) if is_full => self.break_off_log("the log has reached --log-limit"),
+            Ok(()) => {}
+        }
+    }
+
+    /// Logs a command that the drive is about to get in this slot.
+    #[cold]
+    pub(super) fn log_submission(
+        &mut self,
+        now: Time,
+        command: &Command,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) {
+        let kind = match command.op {
+            Op::Read => return,
+            Op::Write => Kind::Write,
+            Op::WriteZeroes => Kind::Zeroes,
+            Op::Deallocate => Kind::Trim,
+            Op::Flush => Kind::Flush,
+        };
+        let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
+            return;
+        };
+        // Nothing that has no length changes data.
+        if kind != Kind::Flush && command.bytes == 0 {
+            return;
+        }
+        recorder.writer.set_time(now.ns());
+        let submission = Submission {
+            kind,
+            fua: command.fua && kind != Kind::Flush,
+            offset: command.offset,
+            bytes: command.bytes,
+        };
+        let Some(number) = recorder.writer.submit(submission, fill) else {
+            self.break_off_log("a write with metadata, or a copy within the drive");
+            return;
+        };
+        let slot = command.id as usize;
+        if recorder.numbers.len() <= slot {
+            recorder.numbers.resize(slot + 1, None);
+        }
+        recorder.numbers[slot] = Some(number);
+        self.save_log(false);
+    }
+
+    /// Logs that the command of this slot has completed.
+    #[cold]
+    pub(super) fn log_completion(&mut self, slot: u32, outcome: Outcome, durable: bool) {
+        let now = self.now;
+        let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
+            return;
+        };
+        let number = recorder.numbers.get_mut(slot as usize);
+        if let Some(number) = number.and_then(Option::take) {
+            recorder.writer.set_time(now.ns());
+            recorder
+                .writer
+                .complete(number, outcome == Outcome::Success);
+            self.save_log(durable);
+        }
+    }
+
+    /// Logs that all acknowledged writes are durable, though no command has made them so.
+    pub(super) fn log_flush(&mut self) {
+        if let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) {
+            let flush = Submission {
+                kind: Kind::Flush,
+                fua: false,
+                offset: 0,
+                bytes: 0,
+            };
+            if let Some(number) = recorder.writer.submit(flush, &mut |_| true) {
+                recorder.writer.complete(number, true);
+            }
+        }
+    }
+}
+
+/// The runs of pages that are not all zeroes, each with its place.
+fn runs(data: &[u8]) -> Vec<(usize, &[u8])> {
+    let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (number, page) in data.chunks(PAGE).enumerate() {
+        let (start, end) = (number * PAGE, number * PAGE + page.len());
+        match runs.last_mut() {
+            _ if is_zero(page) => {}
+            Some(last) if last.1 == start => last.1 = end,
+            _ => runs.push((start, end)),
+        }
+    }
+    let runs = runs.into_iter();
+    runs.map(|(start, end)| (start, &data[start..end]))
+        .collect()
+}

@@ -1,5 +1,6 @@
 //! What the fuzz targets check, besides that nothing panics.
 
+pub mod crashes;
 pub mod live;
 pub mod nvme;
 pub mod tiers;

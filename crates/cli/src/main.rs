@@ -11,6 +11,7 @@ mod bench_target;
 mod check;
 mod choose;
 mod completions;
+mod crashtest;
 mod drive;
 mod drives;
 mod each;
@@ -77,6 +78,7 @@ Examples:
   drivelab measure /dev/nvme1n1 --output measured.json   a real drive, with fio
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
+  drivelab crashtest --from run.dlog --check ./check.sh  power cuts in what a program wrote
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed, 130 stopped by Ctrl-C.")]
 struct Cli {
@@ -91,6 +93,7 @@ enum Verb {
     Check(check::Args),
     Choose(Box<choose::Args>),
     Completions(completions::Args),
+    Crashtest(Box<crashtest::Args>),
     Drives(drives::Args),
     Explain(Box<explain::Args>),
     Fit(fit::Args),
@@ -119,6 +122,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Check(args) => check::run(args),
         Verb::Choose(args) => choose::run(args),
         Verb::Completions(args) => completions::run(args, Cli::command()),
+        Verb::Crashtest(args) => crashtest::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Fit(args) => fit::run(args),

@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Decide",
         &["choose", "size", "max", "life", "explain", "check"],
     ),
-    ("Serve", &["serve", "bench-target"]),
+    ("Serve", &["serve", "crashtest", "bench-target"]),
     (
         "Models",
         &["drives", "show", "reproduce", "measure", "fit", "refit"],
@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 105] = [
+const WORDS: [(&str, &str); 108] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -37,7 +37,10 @@ const WORDS: [(&str, &str); 105] = [
     ("parquet", "sweep"),
     ("doe", "sweep"),
     ("aerospike", "act"),
-    ("crash", "prove"),
+    ("crash", "crashtest"),
+    ("durability", "crashtest"),
+    ("fsync", "crashtest"),
+    ("torn", "crashtest"),
     ("buy", "choose"),
     ("pick", "choose"),
     ("recommend", "choose"),

@@ -2,7 +2,7 @@
 //!
 //! `171` loses nothing, `171-2,5` the writes 2 and 5 (of those that are undecided at this moment, from 1 in the order in which they
 //! apply), `171-1..4` the writes 1 to 4, `171/3:1` all pieces of write 3 behind its first, `171/3.2` its second piece,
-//! `171-2/3:1,4.1` all of it together.
+//! `171-2/3:1,4.1` all of it together. `end` is the last moment.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::moments::Walk;
 /// A name as it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// Number of the moment.
-    pub moment: u32,
+    /// Number of the moment; `None`: the last.
+    pub moment: Option<u32>,
     lost: Vec<Item>,
 }
 
@@ -100,7 +100,10 @@ impl std::str::FromStr for Name {
                 _ => return Err(wrong()),
             });
         }
-        let moment = number(moment)? as u32;
+        let moment = match moment {
+            "end" => None,
+            _ => Some(number(moment)? as u32),
+        };
         Ok(Name { moment, lost })
     }
 }
@@ -111,11 +114,14 @@ impl Name {
     /// # Errors
     /// What the log does not have.
     pub fn find<'a>(&self, start: &Walk<'a>) -> Result<(Walk<'a>, Lost), String> {
-        let moment = self.moment;
-        let Some(walk) = start.clone().go_to(moment) else {
-            let last = start.clone().go_to_end().moment().number;
-            return Err(format!("there is no moment {moment}: they are 1 to {last}"));
+        let walk = match self.moment {
+            None => start.clone().go_to_end(),
+            Some(moment) => start.clone().go_to(moment).ok_or_else(|| {
+                let last = start.clone().go_to_end().moment().number;
+                format!("there is no moment {moment}: they are 1 to {last}")
+            })?,
         };
+        let moment = walk.moment().number;
         let counts: Vec<usize> = walk.writes().map(<[_]>::len).collect();
         let mut gone: Vec<Vec<bool>> = counts.iter().map(|count| vec![false; *count]).collect();
         let all = counts.len();

@@ -8,6 +8,7 @@ mod full;
 mod legs;
 mod old_copies;
 mod pools;
+mod recorded;
 mod refused;
 mod rig;
 mod stalls;

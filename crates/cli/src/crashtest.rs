@@ -1,0 +1,279 @@
+//! `drivelab crashtest`: what a power cut can leave of recorded writes, and whether a program survives it.
+
+mod check;
+mod shown;
+mod source;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crash::name::Name;
+use crash::search::{Class, Judgement, Limits, NoReport, judge, search};
+use crash::{Log, Lost, Walk};
+use model::Span;
+use text::problem::Problems;
+
+use crate::failure::{Failure, on_command_line};
+use crate::output;
+use crate::seed::SeedArg;
+use crate::stop::Stop;
+use check::{Checker, Commanded};
+use source::Source;
+
+/// Crash tests of your software: power cuts in what it wrote, judged by your checker
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab serve 950pro-256 --nbd unix:d.sock --size 64M --control c.sock --record run.dlog
+                                                   record: run the program on it, then Ctrl-C
+  drivelab crashtest --from run.dlog --list        moments of a power cut, images at each
+  drivelab crashtest --from run.dlog --check 'e2fsck -fn $DRIVELAB_DEVICE'
+  drivelab crashtest --from run.dlog --check ./check.py --drive pm9a3-960
+  drivelab crashtest --from run.dlog --image 171-2 --keep bad.img
+  drivelab crashtest --from run.dlog --image 171-2 --check ./check.py
+  drivelab crashtest --from run.dlog --write-log-writes run.log
+  drivelab crashtest --from-log-writes run.log --base before.img --list
+
+The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change;
+DRIVELAB_ACKS and DRIVELAB_TRIES are files with the tokens (one a line) that were acknowledged and begun before the
+power cut; DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not
+judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
+
+Exit code 0: no image fails; 2: bad input, or the checker fails at the orderly end; 3: an image fails.
+Pools are tested by `drivelab prove`; docs/crashtest.md is the tutorial.")]
+pub(crate) struct Args {
+    /// Log that `drivelab serve --record` has written
+    #[arg(long, value_name = "LOG", required_unless_present = "from_log_writes")]
+    from: Option<PathBuf>,
+
+    /// Log of Linux's dm-log-writes or of QEMU's blklogwrites
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    from_log_writes: Option<PathBuf>,
+
+    /// Image of the device before the dm-log-writes log [default: zeroes]
+    #[arg(long, value_name = "IMAGE", requires = "from_log_writes")]
+    base: Option<PathBuf>,
+
+    /// Drive whose losses are assumed, or worst-ssd [default: the recorded drive; worst-ssd for dm-log-writes]
+    #[arg(long, value_name = "DRIVE")]
+    drive: Option<String>,
+
+    /// What a write may lose: whole parts of the drive, sectors of 512 B, or nothing but all of it
+    #[arg(long, value_enum, default_value = "part")]
+    torn: Torn,
+
+    /// What flushes and force unit access make durable: everything before them, or nothing
+    #[arg(long, value_enum, default_value = "honest")]
+    flush: Flush,
+
+    /// List moments and how many images there are at each
+    #[arg(long, conflicts_with_all = ["check", "image"])]
+    list: bool,
+
+    /// One image, by its name: 171, 171-2,5 or 171/3:1
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+
+    /// Write the image, raw, to this file, which must not exist
+    #[arg(long, value_name = "FILE", requires = "image")]
+    keep: Option<PathBuf>,
+
+    /// Command that judges an image
+    #[arg(long, value_name = "CMD")]
+    check: Option<String>,
+
+    /// Longest time of one check
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span)]
+    limit: Duration,
+
+    /// Longest time of all checks
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = span)]
+    budget: Duration,
+
+    /// Most images
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    images: Option<u64>,
+
+    /// Write the log in the format of dm-log-writes to this file, which must not exist
+    #[arg(long, value_name = "FILE")]
+    write_log_writes: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+/// What a write may lose.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Torn {
+    /// Parts as the drive keeps them: 4096 B, hard disks 512 B
+    Part,
+    /// Sectors of 512 B
+    #[value(name = "512")]
+    Sector,
+    /// Whole writes
+    No,
+}
+
+/// What flushes do.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Flush {
+    /// What they promise
+    Honest,
+    /// Nothing
+    Lies,
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    let span: Span = text::quantity::quantity(text)?;
+    match span > Span::ZERO {
+        true => Ok(Duration::from_nanos(span.ns())),
+        false => Err("must be above 0".into()),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let source = Source::read(args)?;
+    if let Some(path) = &args.write_log_writes {
+        let bytes = crash::log_writes::write(&source.log);
+        new_file(path, "--write-log-writes", |file| file.write_all(&bytes))?;
+    }
+    let out = &mut io::stdout().lock();
+    match (&args.image, &args.check) {
+        _ if args.list => Ok(shown::list(args.json, &source, out)?),
+        (Some(name), _) => one_image(args, &source, name, out),
+        (None, Some(check)) => all_images(args, &source, check, out),
+        (None, None) if args.write_log_writes.is_some() => Ok(()),
+        (None, None) => Err(bad(
+            "nothing to do",
+            "add --list, --check CMD, --image NAME or --write-log-writes FILE",
+        )),
+    }
+}
+
+fn bad(what: impl Into<String>, help: impl Into<String>) -> Failure {
+    Failure::BadInput(Problems(vec![on_command_line(what, help)]))
+}
+
+/// Writes a file that does not exist yet.
+fn new_file(
+    path: &Path,
+    option: &str,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let name = format!("{option} {}", path.display());
+    let file = File::create_new(path);
+    let mut file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => bad(
+            format!("{name}: the file exists"),
+            "name a file that does not exist, or remove it",
+        ),
+        _ => Failure::failed(&name, error),
+    })?;
+    write(&mut file).map_err(|error| Failure::failed(&name, error))
+}
+
+fn one_image(args: &Args, source: &Source, name: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let wrong = |what: String| {
+        bad(
+            format!("--image {name}: {what}"),
+            "`--list` lists the moments, and the report names the images that fail",
+        )
+    };
+    let parsed: Name = name.parse().map_err(wrong)?;
+    let start = Walk::new(&source.log, source.how);
+    let (walk, lost) = parsed.find(&start).map_err(wrong)?;
+    if let Some(path) = &args.keep {
+        let (image, bytes) = (walk.image(&lost), source.log.head.bytes);
+        new_file(path, "--keep", |file| {
+            check::write_image(file, &image, bytes)
+        })?;
+    }
+    match &args.check {
+        Some(command) => judge_one(args, source, (&walk, &lost), command, out),
+        None => Ok(shown::image(source, &walk, &lost, out)?),
+    }
+}
+
+fn judge_one(
+    args: &Args,
+    source: &Source,
+    (walk, lost): (&Walk<'_>, &Lost),
+    command: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut checker = checker(args, &source.log, command, None)?;
+    let judged = judge(walk, lost, &mut checker).map_err(Failure::Failed)?;
+    shown::image(source, walk, lost, out)?;
+    match judged {
+        Judgement::Sound => writeln!(out, "check      sound")?,
+        Judgement::Skipped => writeln!(out, "check      not judged")?,
+        Judgement::Failed(class, line) => {
+            writeln!(out, "FAILED     {}", shown::words(class, &line))?;
+            return Err(Failure::Verdict("the image fails".into()));
+        }
+    }
+    Ok(())
+}
+
+fn checker<'a>(
+    args: &'a Args,
+    log: &'a Log,
+    command: &'a str,
+    stop: Option<&'a Stop>,
+) -> Result<Checker<'a>, Failure> {
+    let commanded = Commanded {
+        command,
+        limit: args.limit,
+        bytes: log.head.bytes,
+        seed: args.seed.seed,
+    };
+    let checker = Checker::new(commanded, args.budget, stop);
+    checker.map_err(|error| Failure::failed("making a temporary folder", error))
+}
+
+fn all_images(
+    args: &Args,
+    source: &Source,
+    command: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let stop = Stop::on_signals()?;
+    let limits = Limits {
+        images: args.images.unwrap_or(u64::MAX),
+        seed: args.seed.seed,
+        ..Limits::default()
+    };
+    let mut checker = checker(args, &source.log, command, Some(&stop))?;
+    let report = search(&source.log, source.how, limits, &mut checker);
+    let seconds = checker.finish();
+    let report = report.map_err(|why| match why {
+        NoReport::CheckFailed(why) => Failure::Failed(why),
+        NoReport::FailsAtEnd(class, line) => refused(class, &line),
+    })?;
+    stop.announce();
+    match args.json {
+        true => shown::json(source, &report, out)?,
+        false => shown::report(source, &report, (command, seconds), output::width(), out)?,
+    }
+    match report.failures.len() {
+        0 => stop.finish(),
+        1 => Err(Failure::Verdict("1 rule does not hold".into())),
+        count => Err(Failure::Verdict(format!("{count} rules do not hold"))),
+    }
+}
+
+fn refused(class: Class, line: &str) -> Failure {
+    bad(
+        format!(
+            "--check fails on the image of the orderly end, with all that was written: {}",
+            shown::words(class, line)
+        ),
+        "the checker must accept the last image, `--image end`; correct it, or record again",
+    )
+}

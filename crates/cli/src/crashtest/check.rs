@@ -1,0 +1,254 @@
+//! A command that judges images, each as a file.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crash::Fork;
+use crash::search::{Case, Check, Class, Counts, Judgement};
+use rayon::prelude::*;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+/// Most bytes of a checker's output of which the last line is looked for.
+const OUTPUT: u64 = 64 << 10;
+
+/// Longest pause between two looks whether a checker has ended.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// A command and its surroundings.
+pub(super) struct Commanded<'a> {
+    pub(super) command: &'a str,
+    /// Longest time of one check.
+    pub(super) limit: Duration,
+    /// Bytes of the drive.
+    pub(super) bytes: u64,
+    pub(super) seed: u64,
+}
+
+/// Runs a command for each image.
+pub(super) struct Checker<'a> {
+    commanded: Commanded<'a>,
+    folder: Folder,
+    budget: Duration,
+    begin: Instant,
+    stop: Option<&'a Stop>,
+    bar: Progress,
+}
+
+/// A temporary folder, removed with all that is in it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays in the folder for temporary files does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(
+        commanded: Commanded<'a>,
+        budget: Duration,
+        stop: Option<&'a Stop>,
+    ) -> io::Result<Checker<'a>> {
+        let name = format!("drivelab-crashtest-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder)?;
+        Ok(Checker {
+            commanded,
+            folder: Folder(folder),
+            budget,
+            begin: Instant::now(),
+            stop,
+            bar: Progress::new("checking [{wide_bar}] {percent:>3} % {elapsed}, {msg}"),
+        })
+    }
+
+    /// Ends; seconds since the begin.
+    pub(super) fn finish(&self) -> f64 {
+        self.bar.finish();
+        self.begin.elapsed().as_secs_f64()
+    }
+}
+
+impl Check for Checker<'_> {
+    fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
+        let (folder, commanded) = (&self.folder.0, &self.commanded);
+        let one = |case: &Case<'_>| {
+            let thread = rayon::current_thread_index().unwrap_or_default();
+            let own = folder.join(thread.to_string());
+            let judged = commanded.judge(&own, case);
+            judged.map_err(|error| format!("checking image {}: {error}", case.name))
+        };
+        match cases {
+            // Where checks come one by one, no thread need be asked.
+            [case] => Ok(vec![one(case)?]),
+            _ => cases.par_iter().map(one).collect(),
+        }
+    }
+
+    fn goes_on(&mut self, counts: &Counts, share: f64) -> ControlFlow<()> {
+        let elapsed = self.begin.elapsed();
+        if elapsed > self.budget {
+            return ControlFlow::Break(());
+        }
+        let by_time = elapsed.as_secs_f64() / self.budget.as_secs_f64();
+        self.bar
+            .name(format!("{} images, {} fail", counts.tried, counts.failed));
+        self.bar.share(share.max(by_time).min(1.0));
+        self.stop.map_or(ControlFlow::Continue(()), Stop::go_on)
+    }
+}
+
+impl Commanded<'_> {
+    /// Judges an image in a folder of its own.
+    fn judge(&self, folder: &Path, case: &Case<'_>) -> io::Result<Judgement> {
+        fs::create_dir_all(folder)?;
+        let at = |name: &str| folder.join(name);
+        // A file of its own for each check: one that a checker still holds is not changed.
+        let _ = fs::remove_file(at("image"));
+        write_image(&mut File::create(at("image"))?, &case.image, self.bytes)?;
+        fs::write(at("acks"), lines(case.acks))?;
+        fs::write(at("tries"), lines(case.tries))?;
+        let (out, errors) = (create(&at("stdout"))?, create(&at("stderr"))?);
+        let child = Command::new("sh")
+            .args(["-c", self.command])
+            .env("DRIVELAB_DEVICE", at("image"))
+            .env("DRIVELAB_ACKS", at("acks"))
+            .env("DRIVELAB_TRIES", at("tries"))
+            .env("DRIVELAB_IMAGE", &case.name)
+            .env("DRIVELAB_SEED", self.seed.to_string())
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(errors.try_clone()?)
+            .process_group(0)
+            .spawn()?;
+        let Some(status) = ended(child, self.limit)? else {
+            let words = format!("did not end within {} s", self.limit.as_secs_f64());
+            return Ok(Judgement::Failed(Class::Hangs, words));
+        };
+        let (said, complained) = (last_line(out)?, last_line(errors)?);
+        Ok(judgement(status, said, complained))
+    }
+}
+
+fn lines(tokens: &[String]) -> String {
+    tokens.iter().map(|token| format!("{token}\n")).collect()
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(true);
+    options.open(path)
+}
+
+/// Writes an image, with holes where it is zeroes.
+pub(super) fn write_image(file: &mut File, image: &Fork<'_>, bytes: u64) -> io::Result<()> {
+    file.set_len(bytes)?;
+    let mut waiting: (u64, Vec<u8>) = (0, Vec::new());
+    for (number, page) in image.pages() {
+        let at = number * page.len() as u64;
+        if waiting.0 + waiting.1.len() as u64 != at || waiting.1.len() >= 1 << 20 {
+            file.write_all_at(&waiting.1, waiting.0)?;
+            waiting = (at, Vec::new());
+        }
+        // The drive may end within a page.
+        let length = (bytes - at).min(page.len() as u64) as usize;
+        waiting.1.extend_from_slice(&page[..length]);
+    }
+    file.write_all_at(&waiting.1, waiting.0)
+}
+
+/// Waits for the end of a program; kills it and all that it has started when its time is over.
+fn ended(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > limit {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                // It may have ended just now.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(PAUSE);
+    }
+}
+
+/// The last line that is not empty.
+fn last_line(mut file: File) -> io::Result<String> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Ok(line.unwrap_or_default().chars().take(200).collect())
+}
+
+fn judgement(status: ExitStatus, said: String, complained: String) -> Judgement {
+    let named = match said.split([' ', ':']).next() {
+        Some("lost") => Some(Class::Lost),
+        Some("corrupt") => Some(Class::Corrupt),
+        Some("unopenable") => Some(Class::Unopenable),
+        _ => None,
+    };
+    let class = match (status.code(), named) {
+        (Some(77), _) => return Judgement::Skipped,
+        (Some(_), Some(class)) => class,
+        (Some(0), None) => return Judgement::Sound,
+        (Some(10), None) => Class::Lost,
+        (Some(11), None) => Class::Corrupt,
+        (Some(12), None) => Class::Unopenable,
+        (Some(_), None) => Class::Rule,
+        (None, _) => Class::Crashed,
+    };
+    let ending = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    };
+    let line = [said, complained].into_iter().find(|line| !line.is_empty());
+    Judgement::Failed(class, line.unwrap_or(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_and_last_lines_are_classes() {
+        let exit = |code: i32| ExitStatus::from_raw(code << 8);
+        let class = |status, said: &str| match judgement(status, said.into(), String::new()) {
+            Judgement::Failed(class, _) => Some(class),
+            _ => None,
+        };
+        for (code, expected) in [
+            (0, None),
+            (77, None),
+            (10, Some(Class::Lost)),
+            (11, Some(Class::Corrupt)),
+            (12, Some(Class::Unopenable)),
+            (13, Some(Class::Rule)),
+            (1, Some(Class::Rule)),
+        ] {
+            assert_eq!(class(exit(code), "words"), expected, "{code}");
+        }
+        assert_eq!(class(exit(1), "lost 57"), Some(Class::Lost));
+        assert_eq!(class(exit(0), "lost 57"), Some(Class::Lost));
+        assert_eq!(class(exit(1), "corrupt: block 7"), Some(Class::Corrupt));
+        assert_eq!(class(ExitStatus::from_raw(11), ""), Some(Class::Crashed));
+    }
+}

@@ -1,0 +1,398 @@
+//! The report of a crash test, as text and as JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crash::choice::all_of;
+use crash::log::Event;
+use crash::name::name;
+use crash::search::{Class, Failure, Report};
+use crash::{Kind, Log, Lost, Needs, Walk};
+use serde_json::{Value, json};
+use text::terminal::{Width, paragraph, plain, right};
+
+use super::source::{Source, of_sheet};
+
+/// Columns where standard output is not a terminal.
+const COLUMNS: u16 = 80;
+
+/// Most drives that a failure names.
+const NAMED: usize = 6;
+
+/// Writes a list of moments.
+pub(super) fn list(as_json: bool, source: &Source, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = plain();
+    table.set_header([
+        "moment",
+        "power cut before",
+        "acks",
+        "writes",
+        "pieces",
+        "images",
+    ]);
+    right(&mut table, 2..6);
+    let mut rows = Vec::new();
+    let mut walk = Walk::new(&source.log, source.how);
+    while let Some(moment) = walk.advance() {
+        let (writes, pieces) = (walk.writes().count(), walk.undecided().len());
+        let images = all_of(pieces);
+        let before = before(&source.log, moment.event);
+        if as_json {
+            rows.push(json!({
+                "moment": moment.number, "before": before, "acks": moment.acks,
+                "writes": writes, "pieces": pieces, "images": images,
+            }));
+            continue;
+        }
+        let images = images.map_or(format!("2^{pieces}"), |it| it.to_string());
+        let row = [moment.number as usize, 0, moment.acks, writes, pieces].map(|it| it.to_string());
+        let [number, _, acks, writes, pieces] = row;
+        table.add_row([number, before, acks, writes, pieces, images]);
+    }
+    match as_json {
+        true => print_json(&with_head(source, json!({ "moments": rows })), out),
+        false => {
+            head(source, Some(COLUMNS), out)?;
+            writeln!(out, "\n{table}")
+        }
+    }
+}
+
+/// The event that a cut forestalls.
+fn before(log: &Log, event: usize) -> String {
+    let Some(Event::Completed(number)) = log.events.get(event) else {
+        return String::from("end of the log");
+    };
+    let it = &log.commands[*number as usize];
+    match it.kind {
+        Kind::Flush => String::from("flush completes"),
+        kind if it.failed => format!("{} at {} fails", kind.word(), it.offset),
+        kind => format!("{} at {} completes", kind.word(), it.offset),
+    }
+}
+
+/// Writes what an image is.
+pub(super) fn image(
+    source: &Source,
+    walk: &Walk<'_>,
+    lost: &Lost,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let moment = walk.moment();
+    let before = before(&source.log, moment.event);
+    writeln!(
+        out,
+        "image      {}: power cut before: {before}",
+        name(walk, lost)
+    )?;
+    let mut first = 0;
+    for (number, pieces) in (1..).zip(walk.writes()) {
+        let gone = (first..first + pieces.len())
+            .filter(|it| lost.contains(*it))
+            .count();
+        first += pieces.len();
+        let it = &source.log.commands[pieces[0].command as usize];
+        let state = match gone {
+            0 => String::from("kept"),
+            gone if gone == pieces.len() => String::from("LOST"),
+            gone => format!("{gone} of {} pieces LOST", pieces.len()),
+        };
+        let acknowledged = match pieces[0].in_flight {
+            true => "in flight",
+            false => "acknowledged, not flushed",
+        };
+        writeln!(
+            out,
+            "  {number:>4}     {}, {} B at {}: {acknowledged}: {state}",
+            it.kind.word(),
+            it.bytes,
+            it.offset
+        )?;
+    }
+    writeln!(out, "needs      {}", Needs::of(walk, lost))
+}
+
+/// Class and words of a failure.
+pub(super) fn words(class: Class, line: &str) -> String {
+    match line.strip_prefix(class.word()) {
+        Some(rest) => format!("{}{rest}", class.word()),
+        None => format!("{}: {line}", class.word()),
+    }
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Sums over a log.
+struct Sums {
+    writes: usize,
+    bytes: u64,
+    trims: usize,
+    flushes: usize,
+    fua: usize,
+}
+
+impl Sums {
+    fn of(log: &Log) -> Sums {
+        let count = |kinds: &[Kind]| {
+            let all = log.commands.iter();
+            all.filter(|it| kinds.contains(&it.kind)).count()
+        };
+        let written = log.commands.iter().filter(|it| it.kind == Kind::Write);
+        Sums {
+            writes: count(&[Kind::Write, Kind::Zeroes]),
+            bytes: written.map(|it| it.bytes).sum(),
+            trims: count(&[Kind::Trim]),
+            flushes: count(&[Kind::Flush]),
+            fua: log.commands.iter().filter(|it| it.fua).count(),
+        }
+    }
+}
+
+/// Writes what the log is, and what there is to try.
+fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    let log = &source.log;
+    let sums = Sums::of(log);
+    let mut line = format!(
+        "{} on {}: {} writes ({}), {} trims, {} flushes, {} with FUA, {} acknowledgements",
+        text::digits::bytes_binary(log.head.bytes as f64),
+        log.head.drive,
+        sums.writes,
+        text::digits::bytes_decimal(sums.bytes as f64),
+        sums.trims,
+        sums.flushes,
+        sums.fua,
+        log.acks.len()
+    );
+    writeln!(out, "{}", paragraph("log        ", &line, width))?;
+    let how = source.how;
+    line = format!("{}: ", source.drive);
+    line.push_str(match how.volatile {
+        true => "may lose what it has acknowledged until it is flushed",
+        false => "keeps what it has acknowledged",
+    });
+    // Writing to a string does not fail.
+    let _ = match how.torn {
+        true => write!(line, "; keeps or loses {} B as one", how.part),
+        false => write!(line, "; keeps or loses a write as one"),
+    };
+    if how.flush_lies {
+        line.push_str("; its flushes do nothing");
+    }
+    writeln!(out, "{}", paragraph("assumed    ", &line, width))?;
+    let mut undecided = Vec::new();
+    let mut walk = Walk::new(log, how);
+    while walk.advance().is_some() {
+        undecided.push(walk.undecided().len());
+    }
+    undecided.sort_unstable();
+    let (half, most) = (undecided[undecided.len() / 2], undecided.last().copied());
+    line = format!(
+        "{}; undecided pieces: {half} at the median moment, {} at most",
+        undecided.len(),
+        most.unwrap_or_default()
+    );
+    writeln!(out, "{}", paragraph("moments    ", &line, width))
+}
+
+/// Writes the report.
+pub(super) fn report(
+    source: &Source,
+    report: &Report,
+    (command, seconds): (&str, f64),
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width = width.or(Some(COLUMNS));
+    head(source, width, out)?;
+    let counts = report.counts;
+    let line = format!(
+        "{} images: all there are at {} moments, some at {}; {} equal to others, {} checked in {seconds:.1} s{}{}",
+        counts.tried,
+        counts.exhausted,
+        counts.moments - counts.exhausted,
+        counts.equal,
+        counts.checked,
+        match counts.skipped {
+            0 => String::new(),
+            skipped => format!(", {skipped} not judged"),
+        },
+        if report.stopped {
+            "; ended by --budget"
+        } else {
+            ""
+        },
+    );
+    writeln!(out, "{}", paragraph("tried      ", &line, width))?;
+    for failure in &report.failures {
+        let (line, images) = (words(failure.class, &failure.line), failure.images);
+        let line = match images {
+            1 => format!("{line} (1 image)"),
+            _ => format!("{line} ({images} images)"),
+        };
+        writeln!(out, "{}", paragraph("FAILED     ", &line, width))?;
+        writeln!(
+            out,
+            "{}",
+            paragraph("  smallest   ", &smallest(source, failure), width)
+        )?;
+        writeln!(
+            out,
+            "{}",
+            paragraph("  needs      ", &needs(failure.needs), width)
+        )?;
+        writeln!(
+            out,
+            "{}",
+            paragraph("  possible   ", &possible(failure.needs), width)
+        )?;
+        // Not broken, so that it can be copied.
+        writeln!(
+            out,
+            "  again      drivelab crashtest {} --image {} --check {}",
+            source.arguments,
+            failure.name,
+            quoted(command)
+        )?;
+    }
+    if counts.flaky > 0 {
+        let names = report.flaky.join(", ");
+        let line = format!("{} failures did not repeat: {names}", counts.flaky);
+        writeln!(out, "{}", paragraph("flaky      ", &line, width))?;
+    }
+    if report.failures.is_empty() {
+        let line = format!("no image of {} fails", counts.tried);
+        writeln!(out, "{}", paragraph("held       ", &line, width))?;
+    }
+    Ok(())
+}
+
+fn smallest(source: &Source, failure: &Failure) -> String {
+    let log = &source.log;
+    let mut line = format!("image {}", failure.name);
+    if let Some(ack) = failure.moment.acks.checked_sub(1) {
+        let _ = write!(line, ", after `ack {}`", log.acks[ack]);
+    }
+    if failure.lost.is_empty() {
+        line.push_str(": the drive lost nothing");
+    }
+    for (index, (number, ranges)) in failure.lost.iter().enumerate() {
+        let command = &log.commands[*number as usize];
+        let lead = if index == 0 { ": lost" } else { ";" };
+        let ranges: Vec<String> = { ranges.iter() }
+            .map(|(start, end)| format!("{} B at {start}", end - start))
+            .collect();
+        let ranges = ranges.join(", ");
+        let _ = write!(
+            line,
+            "{lead} {ranges} of a {} of {} B",
+            command.kind.word(),
+            command.bytes
+        );
+    }
+    line
+}
+
+fn needs(needs: Needs) -> String {
+    use crash::Loss;
+    let why = match needs.loss {
+        Loss::Nothing => "power may go before the program has sent what is missing",
+        Loss::InFlight => "the loss of writes that were not yet acknowledged",
+        Loss::Volatile => "the loss of writes that were acknowledged and not flushed",
+        Loss::LyingFlush => "a drive whose flush does not do what it promises",
+    };
+    format!("{needs}: {why}")
+}
+
+/// The drives of the catalogue that can leave such an image, and how many there are.
+fn drives(needs: Needs) -> (Vec<String>, usize) {
+    let all = catalogue::drive_names();
+    let count = all.len();
+    let sheets = all
+        .into_iter()
+        .filter_map(|name| catalogue::drive(name).ok());
+    let possible = sheets.filter(|sheet| needs.is_possible_on(of_sheet(sheet)));
+    (possible.map(|sheet| sheet.id).collect(), count)
+}
+
+fn possible(needs: Needs) -> String {
+    let (names, count) = drives(needs);
+    match names.len() {
+        0 => String::from("on no drive of the catalogue that does what it promises"),
+        all if all == count => format!("on all {count} drives of the catalogue"),
+        some if some <= NAMED => format!("on {some} of {count} drives: {}", names.join(", ")),
+        some => format!(
+            "on {some} of {count} drives: {}, ... (--json lists all)",
+            names[..NAMED].join(", ")
+        ),
+    }
+}
+
+fn with_head(source: &Source, mut rest: Value) -> Value {
+    let (log, how) = (&source.log, source.how);
+    let mut all = json!({
+        "schema": "drivelab crashtest",
+        "version": 1,
+        "recorded_on": log.head.drive,
+        "bytes": log.head.bytes,
+        "drive": source.drive,
+        "volatile": how.volatile,
+        "part": how.part,
+        "torn": how.torn,
+        "flush_lies": how.flush_lies,
+        "acknowledgements": log.acks.len(),
+    });
+    if let (Some(all), Some(rest)) = (all.as_object_mut(), rest.as_object_mut()) {
+        all.append(rest);
+    }
+    all
+}
+
+fn print_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{value:#}")
+}
+
+/// Writes the report as JSON.
+pub(super) fn json(source: &Source, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let counts = report.counts;
+    let failures: Vec<Value> = { report.failures.iter() }
+        .map(|failure| {
+            let lost = failure.lost.iter().map(|(number, ranges)| {
+                let command = &source.log.commands[*number as usize];
+                json!({ "command": number, "kind": command.kind.word(), "ranges": ranges })
+            });
+            json!({
+                "class": failure.class.word(),
+                "line": failure.line,
+                "images": failure.images,
+                "image": failure.name,
+                "moment": failure.moment.number,
+                "acks": failure.moment.acks,
+                "lost": lost.collect::<Vec<Value>>(),
+                "needs": failure.needs.loss.words(),
+                "torn": failure.needs.torn,
+                "possible_on": drives(failure.needs).0,
+            })
+        })
+        .collect();
+    let rest = json!({
+        "moments": counts.moments,
+        "exhausted": counts.exhausted,
+        "tried": counts.tried,
+        "equal": counts.equal,
+        "checked": counts.checked,
+        "skipped": counts.skipped,
+        "failed": counts.failed,
+        "flaky": report.flaky,
+        "stopped": report.stopped,
+        "held": report.failures.is_empty(),
+        "failures": failures,
+    });
+    print_json(&with_head(source, rest), out)
+}

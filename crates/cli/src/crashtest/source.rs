@@ -1,0 +1,202 @@
+//! The log of a crash test, and what is assumed of the drive.
+
+use std::fs;
+use std::path::Path;
+
+use catalogue::DriveSheet;
+use crash::log::Malformed;
+use crash::needs::Drive;
+use crash::{Assumptions, Head, Log, log_writes};
+use model::media::DriveConfig;
+
+use super::{Args, Flush, Torn, bad};
+use crate::failure::Failure;
+use crate::output::remark;
+
+/// The drive of which nothing is known: the least that any flash drive promises.
+const WORST: &str = "worst-ssd";
+
+/// A log, and how it is read.
+pub(super) struct Source {
+    pub(super) log: Log,
+    pub(super) how: Assumptions,
+    /// Name of the drive whose losses are assumed.
+    pub(super) drive: String,
+    /// The arguments that name the log and what is assumed, to repeat them.
+    pub(super) arguments: String,
+}
+
+impl Source {
+    pub(super) fn read(args: &Args) -> Result<Source, Failure> {
+        let (log, mut arguments) = match (&args.from, &args.from_log_writes) {
+            (Some(path), _) => (own(path)?, format!("--from {}", quoted(path))),
+            (None, Some(path)) => {
+                let base = args.base.as_deref();
+                let of_base = base.map_or(String::new(), |it| format!(" --base {}", quoted(it)));
+                let named = format!("--from-log-writes {}{of_base}", quoted(path));
+                (foreign(path, base)?, named)
+            }
+            (None, None) => return Err(bad("no log", "add --from LOG")),
+        };
+        let (drive, facts) = facts(args, &log)?;
+        if facts.volatile && !log.head.volatile {
+            remark(
+                "note",
+                &format!(
+                    "recorded on {}, which has no volatile cache: clients may have sent no flushes to it",
+                    log.head.drive
+                ),
+            );
+        }
+        let how = Assumptions {
+            part: match args.torn {
+                Torn::Sector => 512,
+                Torn::Part | Torn::No => facts.part,
+            },
+            torn: args.torn != Torn::No,
+            volatile: facts.volatile,
+            flush_lies: args.flush == Flush::Lies,
+        };
+        if let Some(drive) = &args.drive {
+            arguments.push_str(&format!(" --drive {drive}"));
+        }
+        match args.torn {
+            Torn::Part => {}
+            Torn::Sector => arguments.push_str(" --torn 512"),
+            Torn::No => arguments.push_str(" --torn no"),
+        }
+        if how.flush_lies {
+            arguments.push_str(" --flush lies");
+        }
+        Ok(Source {
+            log,
+            how,
+            drive,
+            arguments,
+        })
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    super::shown::quoted(&path.display().to_string())
+}
+
+fn bytes_of(option: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = fs::read(path);
+    bytes.map_err(|error| {
+        bad(
+            format!("{option} {}: {error}", path.display()),
+            "name a file that can be read",
+        )
+    })
+}
+
+fn malformed(option: &str, path: &Path, wrong: &Malformed) -> Failure {
+    bad(
+        format!("{option} {}: {wrong}", path.display()),
+        "name a log that `drivelab serve --record` or dm-log-writes has written",
+    )
+}
+
+fn own(path: &Path) -> Result<Log, Failure> {
+    let log = Log::read(bytes_of("--from", path)?);
+    let log = log.map_err(|wrong| malformed("--from", path, &wrong))?;
+    match &log.ending {
+        None => remark(
+            "note",
+            &format!(
+                "{}: the recording did not end in order: the log is used up to its last whole frame",
+                path.display()
+            ),
+        ),
+        Some(why) if why != "the server ended" => {
+            remark(
+                "note",
+                &format!("{}: the recording ended early: {why}", path.display()),
+            );
+        }
+        Some(_) => {}
+    }
+    Ok(log)
+}
+
+fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
+    let bytes = bytes_of("--from-log-writes", path)?;
+    let before = match base {
+        Some(base) => bytes_of("--base", base)?,
+        None => Vec::new(),
+    };
+    if before.len() % 512 != 0 {
+        return Err(bad(
+            format!("--base: {} bytes", before.len()),
+            "an image is a multiple of 512 bytes",
+        ));
+    }
+    let mut head = Head {
+        drive: WORST.into(),
+        bytes: 1 << 60,
+        block: 512,
+        part: 4096,
+        volatile: true,
+    };
+    // Pages of zeroes need no frame.
+    let pages = (0..).step_by(4096).zip(before.chunks(4096));
+    let pages: Vec<(u64, &[u8])> = pages.filter(|it| it.1.iter().any(|it| *it != 0)).collect();
+    let read = |head: &Head| log_writes::read(&bytes, head, &pages);
+    let wrong = |wrong| malformed("--from-log-writes", path, &wrong);
+    let log = read(&head).map_err(wrong)?;
+    // The format does not say how large the device is.
+    let ends = log.commands.iter().map(|it| it.offset + it.bytes);
+    let reached = ends
+        .max()
+        .unwrap_or_default()
+        .next_multiple_of(4096)
+        .max(4096);
+    head.bytes = match base {
+        Some(_) => before.len() as u64,
+        None => reached,
+    };
+    read(&head).map_err(wrong)
+}
+
+/// The drive whose losses are assumed.
+fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
+    let worst = Drive {
+        volatile: true,
+        part: 4096,
+    };
+    match args.drive.as_deref() {
+        Some(WORST) => Ok((WORST.into(), worst)),
+        Some(name) => {
+            let sheet = crate::drive::load(name, &catalogue::Settings::default())?;
+            let facts = of_sheet(&sheet);
+            match sheet.pool.is_some() {
+                false => Ok((sheet.id, facts)),
+                true => Err(bad(
+                    format!("--drive {name}: a pool"),
+                    "name a drive or worst-ssd; `drivelab prove` tries pools",
+                )),
+            }
+        }
+        None => {
+            let recorded = Drive {
+                volatile: log.head.volatile,
+                part: log.head.part,
+            };
+            Ok((log.head.drive.clone(), recorded))
+        }
+    }
+}
+
+/// What a drive of the catalogue may lose.
+pub(super) fn of_sheet(sheet: &DriveSheet) -> Drive {
+    use model::media::Medium as _;
+    Drive {
+        volatile: sheet.config.volatile_write_cache(),
+        part: match sheet.config {
+            DriveConfig::Hdd(_) => 512,
+            _ => 4096,
+        },
+    }
+}

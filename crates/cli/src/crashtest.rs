@@ -27,8 +27,7 @@ use source::Source;
 #[command(after_help = "\
 Examples:
   drivelab serve 950pro-256 --nbd unix:d.sock --size 64M --control c.sock --record run.dlog
-                                                   record: run the program on it, then Ctrl-C
-  drivelab crashtest --from run.dlog --list        moments of a power cut, images at each
+  drivelab crashtest --from run.dlog --list                      moments, and images at each
   drivelab crashtest --from run.dlog --check 'e2fsck -fn $DRIVELAB_DEVICE'
   drivelab crashtest --from run.dlog --check ./check.py --drive pm9a3-960
   drivelab crashtest --from run.dlog --image 171-2 --keep bad.img
@@ -36,13 +35,13 @@ Examples:
   drivelab crashtest --from run.dlog --write-log-writes run.log
   drivelab crashtest --from-log-writes run.log --base before.img --list
 
-The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change;
-DRIVELAB_ACKS and DRIVELAB_TRIES are files with the tokens (one a line) that were acknowledged and begun before the
-power cut; DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not
+The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change; \
+DRIVELAB_ACKS and DRIVELAB_TRIES are files with the tokens (one a line) that were acknowledged and begun before the \
+power cut; DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
 
-Exit code 0: no image fails; 2: bad input, or the checker fails at the orderly end; 3: an image fails.
-Pools are tested by `drivelab prove`; docs/crashtest.md is the tutorial.")]
+Exit code 0: no image fails; 2: bad input, or the checker fails at the orderly end; 3: an image fails. \
+`drivelab prove` tries pools; docs/crashtest.md is the tutorial.")]
 pub(crate) struct Args {
     /// Log that `drivelab serve --record` has written
     #[arg(long, value_name = "LOG", required_unless_present = "from_log_writes")]

@@ -273,7 +273,6 @@ impl<'a> Search<'a, '_> {
         let mut done = 0;
         loop {
             let upto = 2 * done + 1;
-            self.counts.exhausted = 0;
             let mut some_left = false;
             let mut walk = self.start.clone();
             while walk.advance().is_some() {
@@ -290,7 +289,8 @@ impl<'a> Search<'a, '_> {
                         return Ok(());
                     }
                 }
-                self.counts.exhausted += u32::from(all.is_some_and(|all| all <= upto));
+                let newly = all.is_some_and(|all| all > done && all <= upto);
+                self.counts.exhausted += u32::from(newly);
                 some_left |= limit > upto;
             }
             if !some_left || upto >= most {

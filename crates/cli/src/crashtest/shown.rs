@@ -53,7 +53,10 @@ pub(super) fn list(as_json: bool, source: &Source, out: &mut dyn Write) -> io::R
         true => print_json(&with_head(source, json!({ "moments": rows })), out),
         false => {
             head(source, Some(COLUMNS), out)?;
-            writeln!(out, "\n{table}")
+            writeln!(out)?;
+            let text = table.to_string();
+            text.lines()
+                .try_for_each(|line| writeln!(out, "{}", line.trim_end()))
         }
     }
 }
@@ -155,20 +158,29 @@ impl Sums {
     }
 }
 
+/// A number of things.
+fn counted(count: usize, what: &str) -> String {
+    match (count, what) {
+        (1, _) => format!("1 {what}"),
+        (_, "flush") => format!("{count} flushes"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 /// Writes what the log is, and what there is to try.
 fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
     let log = &source.log;
     let sums = Sums::of(log);
     let mut line = format!(
-        "{} on {}: {} writes ({}), {} trims, {} flushes, {} with FUA, {} acknowledgements",
+        "{} on {}: {} ({}), {}, {}, {} with FUA, {}",
         text::digits::bytes_binary(log.head.bytes as f64),
         log.head.drive,
-        sums.writes,
+        counted(sums.writes, "write"),
         text::digits::bytes_decimal(sums.bytes as f64),
-        sums.trims,
-        sums.flushes,
+        counted(sums.trims, "trim"),
+        counted(sums.flushes, "flush"),
         sums.fua,
-        log.acks.len()
+        counted(log.acks.len(), "acknowledgement")
     );
     writeln!(out, "{}", paragraph("log        ", &line, width))?;
     let how = source.how;

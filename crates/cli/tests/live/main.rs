@@ -1,5 +1,6 @@
 //! Live drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
 
+mod crashes;
 mod durable;
 mod guest;
 mod interop;

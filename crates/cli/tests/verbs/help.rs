@@ -21,6 +21,7 @@ fn no_example_is_broken_over_two_lines() {
         "check",
         "choose",
         "completions",
+        "crashtest",
         "drives",
         "explain",
         "fit",
@@ -65,6 +66,7 @@ fn paragraphs_after_the_examples_have_no_short_lines_within() {
     for verb in [
         "act",
         "choose",
+        "crashtest",
         "explain",
         "fit",
         "life",

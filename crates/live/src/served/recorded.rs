@@ -157,9 +157,10 @@ impl Served {
             return;
         };
         recorder.writer.note(Note::End, why);
-        self.save_log(true);
-        if let Some(recorder) = self.recorder.as_mut() {
-            recorder.ended = true;
+        recorder.ended = true;
+        if let Err(error) = recorder.save() {
+            self.news
+                .push_back(format!("the recording has ended: {error}"));
         }
     }
 

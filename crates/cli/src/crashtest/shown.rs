@@ -225,10 +225,10 @@ pub(super) fn report(
     head(source, width, out)?;
     let counts = report.counts;
     let line = format!(
-        "{} images: all there are at {} moments, some at {}; {} equal to others, {} checked in {seconds:.1} s{}{}",
+        "{} images: all there are at {} of {} moments; {} equal to others, {} checked in {seconds:.1} s{}{}",
         counts.tried,
         counts.exhausted,
-        counts.moments - counts.exhausted,
+        counts.moments,
         counts.equal,
         counts.checked,
         match counts.skipped {

@@ -73,7 +73,7 @@ fn crashtest(folder: &Folder, more: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drivelab"));
     command.args(["crashtest", "--from", &folder.text("run.dlog")]);
     command
-        .args(["--check", CHECK, "--budget", "200s"])
+        .args(["--check", CHECK, "--budget", "120s"])
         .args(more);
     run(&mut command, LIMIT)
 }
@@ -86,15 +86,15 @@ fn ext4_survives_with_barriers_and_without_them_only_on_a_drive_that_loses_nothi
     }
     let folder = Folder::new();
     record(&folder, "barrier");
-    crashtest(&folder, &["--images", "300"]).expect_success();
+    crashtest(&folder, &["--images", "200"]).expect_success();
     let folder = Folder::new();
     record(&folder, "nobarrier");
-    let failed = crashtest(&folder, &["--images", "300"]);
+    let failed = crashtest(&folder, &["--images", "200"]);
     assert_eq!(failed.code, Some(3), "{}", failed.said);
     assert!(
         failed.said.contains("needs      volatile cache"),
         "{}",
         failed.said
     );
-    crashtest(&folder, &["--images", "300", "--drive", "pm9a3-960"]).expect_success();
+    crashtest(&folder, &["--images", "200", "--drive", "pm9a3-960"]).expect_success();
 }

@@ -53,6 +53,24 @@ pub(super) fn strip(at: u64, leg: Child, below: &mut dyn Below) -> Result<(), Da
     below.sync(leg).map_err(unwritable(leg))
 }
 
+/// A label with the marks that have become known goes to all legs in sync, while nothing runs. `at` is where labels begin.
+///
+/// # Errors
+/// If one of them does not take it.
+pub(super) fn write_marks(
+    labels: &mut Labels,
+    at: u64,
+    below: &mut dyn Below,
+) -> Result<(), Unwritable> {
+    let place = labels.mark_now() % 2;
+    let in_sync = labels.known.in_sync;
+    for leg in labels.legs().filter(|leg| in_sync & (1 << leg) != 0) {
+        write_label(labels, at, (leg, place), below)?;
+        below.sync(leg)?;
+    }
+    Ok(())
+}
+
 fn write_label(
     labels: &Labels,
     at: u64,

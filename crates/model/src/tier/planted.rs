@@ -132,8 +132,8 @@ pub enum Bug {
     BelievesOldSuperblock,
     /// Intent log: a write that fills a log block is cut inside a sector, and recovery takes such a block for damaged.
     LogCutsSectors,
-    /// Mirror: what the tier above writes while it recovers does not reach legs that will be copied to.
-    RecoversInSyncOnly,
+    /// Mirror: what the tier above writes while it recovers is not marked.
+    RecoversUnmarked,
     /// Array with parity: the factor of a column of data in Q is another's.
     WrongCoefficient,
     /// Array with parity: what was overwritten in part stays in parity.
@@ -217,7 +217,7 @@ impl Bug {
         Bug::RemembersTrimmed,
         Bug::BelievesOldSuperblock,
         Bug::LogCutsSectors,
-        Bug::RecoversInSyncOnly,
+        Bug::RecoversUnmarked,
         Bug::WrongCoefficient,
         Bug::KeepsOldInParity,
         Bug::ParityNotUpdated,

@@ -118,6 +118,8 @@ pub struct Mirror {
     barred: u32,
     /// What is used of its addresses: more is not copied.
     used: Vec<Range>,
+    /// It has been found on its legs, and its labels stand there.
+    found: bool,
     /// When to look whether the mirror rests.
     rest_at: Time,
     last_write: Time,
@@ -148,6 +150,7 @@ impl Mirror {
             whole: 0,
             barred: 0,
             used: vec![Range { offset: 0, bytes }],
+            found: false,
             rest_at: Time::NEVER,
             last_write: Time::ZERO,
             resting: 0,
@@ -522,25 +525,10 @@ impl Tier for Mirror {
         data: &[u8],
         below: &mut dyn Below,
     ) -> Result<(), Unwritable> {
-        for leg in self.legs() {
-            if self.labels.known.in_sync & (1 << leg) != 0 {
-                below.write(leg, at, data)?;
-            }
-        }
-        if planted::has(Bug::RecoversInSyncOnly) {
-            return Ok(());
-        }
-        // Nothing marks what the tier above writes now, so legs that will be copied to get it too.
-        let returned = self.returned;
-        for leg in self.legs().filter(|leg| returned & (1 << leg) != 0) {
-            if below.write(leg, at, data).is_err() {
-                // It stays out, and without labels it gets everything next time.
-                self.returned &= !(1 << leg);
-                self.whole &= !(1 << leg);
-                let _ = legs::strip(self.bytes, leg, below);
-            }
-        }
-        Ok(())
+        recover::mark(self, at, data.len() as u64, below)?;
+        let written = self.labels.known.in_sync;
+        let mut legs = self.legs().filter(|leg| written & (1 << leg) != 0);
+        legs.try_for_each(|leg| below.write(leg, at, data))
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
@@ -572,10 +560,8 @@ impl Tier for Mirror {
     }
 
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
-        let written = self.labels.known.in_sync | self.returned;
-        for leg in self.legs().filter(|leg| written & (1 << leg) != 0) {
-            below.sync(leg)?;
-        }
-        Ok(())
+        let written = self.labels.known.in_sync;
+        let mut legs = self.legs().filter(|leg| written & (1 << leg) != 0);
+        legs.try_for_each(|leg| below.sync(leg))
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Of the legs in sync the first that has the newest label is copied over the others where regions are marked, on any of their
 //! labels. Stale legs get what they lack while the mirror is in use ([`super::copying`]). Labels are written anew in each
-//! opening, on the legs in sync.
+//! opening, on the legs in sync. What a tier above writes while it recovers is marked before, too.
 
-use super::{Child, Mirror};
-use crate::data::Unreadable;
+use super::{Child, Mirror, REST};
+use crate::data::{Unreadable, Unwritable};
 use crate::tier::legs::{self, Legs, unwritable};
 use crate::tier::offline::{Below, Damage, Found};
 use crate::tier::planted::{self, Bug};
+use crate::time::Time;
 
 /// What is compared and copied at a time: a read error costs no more than this.
 const PIECE: u64 = 4096;
@@ -46,7 +47,27 @@ pub(super) fn recover(
     }
     let now_in_sync = mirror.labels.known.in_sync;
     legs.conclude(&mut mirror.labels, bytes, now_in_sync, below)?;
+    mirror.found = true;
     Ok(mirror)
+}
+
+/// Marks a range that the tier above is about to write while nothing runs, as for a client: a crash between the legs leaves
+/// them unlike there, and legs that are copied to later get it. The marks go when the mirror rests.
+///
+/// # Errors
+/// If a leg in sync does not take the label.
+pub(super) fn mark(
+    mirror: &mut Mirror,
+    at: u64,
+    bytes: u64,
+    below: &mut dyn Below,
+) -> Result<(), Unwritable> {
+    // What is being made has no labels to mark it on, and no data.
+    if !mirror.found || planted::has(Bug::RecoversUnmarked) || mirror.labels.mark(at, bytes) {
+        return Ok(());
+    }
+    mirror.rest_at = mirror.rest_at.min(Time::ZERO + REST);
+    legs::write_marks(&mut mirror.labels, mirror.bytes, below)
 }
 
 /// The pieces of all marked regions.

@@ -228,7 +228,7 @@ pub(super) fn recover(
         };
     }
     let through = next.number - 1;
-    let beyond = beyond(&tier, next.number, below);
+    let beyond = beyond(&tier, next.number, &mut data, below);
     tier.first_record = through;
     tier.previous = next.previous;
     tier.flushed = tier.applied();
@@ -292,30 +292,30 @@ fn read_record(
     if (header.number, header.previous) != (next.number, next.previous) {
         return None;
     }
-    let bytes = units(&header) * u64::from(UNIT);
     let all = tier.units;
     let within = |it: &crate::tier::record::Entry| it.unit + u64::from(it.units) <= all;
-    if bytes / u64::from(UNIT) >= room
-        || bytes > data.len() as u64
-        || !header.entries.iter().all(within)
-    {
+    if units(&header) >= room || !header.entries.iter().all(within) {
         return None;
     }
-    let data = &mut data[..bytes as usize];
-    below.read(CACHE, WriteBack::place(slot + 1), data).ok()?;
-    let mut rest = &data[..];
-    for entry in header
-        .entries
-        .iter()
-        .filter(|it| it.content == Content::Data)
-    {
-        let (own, others) = rest.split_at(entry.units as usize * UNIT as usize);
-        if sum_of(own) != entry.sum && !planted::has(Bug::BelievesHeaders) {
-            return None;
-        }
-        rest = others;
+    has_data(&header, slot, data, below).then_some((header, sum))
+}
+
+/// Whether the data of a record are behind its header in this slot; they are read to `data`.
+fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) -> bool {
+    let Some(data) = data.get_mut(..(units(header) * u64::from(UNIT)) as usize) else {
+        return false;
+    };
+    if below.read(CACHE, WriteBack::place(slot + 1), data).is_err() {
+        return false;
     }
-    Some((header, sum))
+    let mut rest = &data[..];
+    let entries = header.entries.iter();
+    let mut with_data = entries.filter(|it| it.content == Content::Data);
+    with_data.all(|entry| {
+        let (own, others) = rest.split_at(entry.units as usize * UNIT as usize);
+        rest = others;
+        sum_of(own) == entry.sum || planted::has(Bug::BelievesHeaders)
+    })
 }
 
 /// Does in memory what was done when the record at the head was written.
@@ -366,8 +366,8 @@ struct Beyond {
     durable_through: u64,
 }
 
-/// Records beyond the head, where the one of this number is not.
-fn beyond(tier: &WriteBack, missing: u64, below: &mut dyn Below) -> Beyond {
+/// Records beyond the head, where the one of this number is not. `data` has room for those of a record.
+fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below) -> Beyond {
     let (mut beyond, per) = (Beyond::default(), u64::from(tier.ring.per));
     let end = tier.ring.tail() + tier.ring.slots();
     let mut at = tier.ring.head();
@@ -379,8 +379,11 @@ fn beyond(tier: &WriteBack, missing: u64, below: &mut dyn Below) -> Beyond {
             Some((header, _)) => {
                 beyond.records += 1;
                 beyond.durable_through = beyond.durable_through.max(header.flushed_through);
-                // What its data look like is nobody's business.
-                at = (at + 1 + units(&header)).min((at / per + 1) * per);
+                // What its data look like means nothing. Where they are not there, another record may have been written
+                // over them, by a drive that misplaces or loses writes.
+                let whole = has_data(&header, tier.ring.slot(at), data, below);
+                let units = if whole { units(&header) } else { 0 };
+                at = (at + 1 + units).min((at / per + 1) * per);
             }
             None if at % per == 0 && at > all_of => at += per,
             None => at += 1,

@@ -209,6 +209,51 @@ fn what_is_not_synced_is_lost_as_designed() {
 fn tiers_on_tiers_keep_their_promise() {
     is_kept("stripe(mirror(2*950pro-256), mirror(2*950pro-256))", 100);
     is_kept("mirror(stripe(2*950pro-256), 950pro-256)", 100);
+    // What the outer one writes while it recovers is marked in the inner ones.
+    is_kept_in("mirror(2*mirror(2*950pro-256))", 100, "power cut");
+}
+
+/// Caches below a log and below a mirror: a recovery writes to them, and the next one comes to the same.
+#[test]
+fn tiers_on_write_back_caches_keep_their_promise() {
+    let log =
+        "intent-log(main=write-back-cache(cache=p4801x-100, capacity=950pro-256), log=p4801x-100)";
+    is_kept_in(log, 1000, "power cut");
+    // Rings that drives have changed tell what they have lost.
+    is_kept_in(log, 1000, "p4801x-100.0 misplaces");
+    let two = "mirror(2*write-back-cache(cache=p4801x-100, capacity=950pro-256))";
+    is_kept_in(two, 100, "power cut");
+    is_kept_in(two, 100, "p4801x-100.1 loses");
+    is_kept_in(two, 100, "p4801x-100.0 cannot read some, p");
+}
+
+/// A recovery of the cache writes to the mirrors; power goes between two legs.
+#[test]
+fn a_cache_over_mirrors_keeps_its_promise_through_a_cut_recovery() {
+    let pool = "write-back-cache(cache=mirror(2*p4801x-100), capacity=mirror(2*950pro-256))";
+    is_kept_in(pool, 1000, "again in recovery");
+}
+
+/// A volatile cache that lies or misplaces loses records; what was written over them later tells.
+#[test]
+fn a_cache_of_a_lying_drive_tells_what_it_has_lost() {
+    let pool = "write-back-cache(cache=950pro-256, capacity=exos-x18-16tb; durability=flush)";
+    for fault in [
+        "950pro-256 lies about flushes",
+        "950pro-256 misplaces a write",
+    ] {
+        let report = is_kept_in(pool, 1000, fault);
+        assert_eq!(verdict(&report, fault), Verdict::NotPromised);
+    }
+}
+
+/// A pool of one member has only the server's own note of the last opening.
+#[test]
+fn an_old_copy_of_the_only_member_is_refused() {
+    let report = is_kept_in("intent-log(main=950pro-256)", 300, "an old copy");
+    let fault = "an old copy of 950pro-256 returns";
+    assert_eq!(verdict(&report, fault), Verdict::Kept);
+    assert!(report.rows[0].tally.lost > 300, "it is refused");
 }
 
 /// Cases that the checker has found: a flush is inside when a leg comes back, and the copy is over before the flush is.

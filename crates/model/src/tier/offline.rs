@@ -37,6 +37,11 @@ impl Recovered {
         each.map(|(found, new)| found.unwrap_or(new)).collect()
     }
 
+    /// Whether a tier is to be had. What stands on one that is not knows that.
+    pub fn has(&self, tier: u16) -> bool {
+        self.tiers[usize::from(tier)].is_ok()
+    }
+
     /// Reads from a volume while nothing runs.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use model::Stream;
 use model::data::Trouble;
 use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig};
+use model::tier::{Kind, PoolConfig, Target, TierConfig};
 
 /// Something that befalls a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,8 +225,17 @@ impl Fault {
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
             // Blocks may be on no member then. An intent log passes over a root or a log block that cannot be read as if none
             // had been written there, so it cannot tell.
-            Fault::UnreadableAndReturns(..) => {
-                return match has_log(config) {
+            // A cache without a superblock that can be read is gone, and that was the one that had everything: this is
+            // the case above.
+            Fault::UnreadableAndReturns(one, _) => {
+                let is_one =
+                    |it: &Target| matches!(it, Target::Slice { member, .. } if member == one);
+                let silent = |it: &TierConfig| match it.kind {
+                    Kind::IntentLog(_) => true,
+                    Kind::WriteBack(_) => it.children.first().is_some_and(is_one),
+                    _ => false,
+                };
+                return match config.tiers.iter().any(silent) {
                     true => Covered::NotPromised,
                     false => Covered::MustBeTold,
                 };

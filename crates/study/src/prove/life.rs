@@ -3,7 +3,7 @@
 
 use model::Stream;
 use model::data::Image;
-use model::tier::offline::Recovered;
+use model::tier::offline::{Opening, Recovered};
 
 use super::choice::{Choice, apply};
 use super::fail::Fail;
@@ -20,17 +20,22 @@ const VERSIONS: u32 = 80;
 #[derive(Clone, Default, Debug)]
 pub(super) struct Before {
     images: Vec<Image>,
+    /// The opening that is tried.
+    opening: Option<Opening>,
 }
 
 impl Before {
     /// The media after a power cut, and who is not there.
     pub(super) fn put_back(&self, lives: Lives, mut media: Vec<Image>, absent: &[u16]) -> Disks {
         let mut absent = absent.to_vec();
+        let mut remembered = None;
         match lives {
             Lives::One | Lives::Two => {}
             Lives::OldCopy(member) => {
                 let member = usize::from(member);
                 media[member] = self.images[member].clone();
+                // Where no other member tells, the server's own note must.
+                remembered = self.opening.filter(|_| media.len() == 1);
             }
             Lives::Alternate(_, two) => absent.push(two),
             Lives::Split(one, _) => {
@@ -39,7 +44,10 @@ impl Before {
                 media[usize::from(one)] = of_this;
             }
         }
-        Disks::new(media, absent)
+        Disks {
+            remembered,
+            ..Disks::new(media, absent)
+        }
     }
 }
 
@@ -137,7 +145,10 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     // An array that was cut does not open without one.
     let rests = has_array(&world.config) && !absent.is_empty();
     let end = live(world, (&disks, tiers), Past::default(), first, rests)?;
-    let mut before = Before { images: end.media };
+    let mut before = Before {
+        images: end.media,
+        opening: None,
+    };
     if let Lives::Split(one, _) = lives {
         let mut oracle = end.oracle.clone();
         let mut disks = Disks::new(before.images.clone(), vec![one]);
@@ -151,6 +162,7 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
         disks = Disks::new(before.images, absent);
         before = Before {
             images: other.media,
+            opening: None,
         };
         return second(world, disks, end.oracle, before);
     }
@@ -162,9 +174,10 @@ fn second(
     world: &World,
     mut disks: Disks,
     mut oracle: Oracle,
-    before: Before,
+    mut before: Before,
 ) -> Result<Begun, Fail> {
     let tiers = settle(world, &mut disks, &mut oracle)?;
+    before.opening = tiers.opening;
     let past = Past {
         oracle,
         versions: VERSIONS,

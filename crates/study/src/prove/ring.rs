@@ -5,14 +5,19 @@
 //! (their members' blocks are not the ring's).
 
 use model::data::Contents;
-use model::tier::offline::Found;
+use model::tier::offline::{Found, Recovered};
 use model::tier::record::{BLOCK, Header, Superblock};
 
 use super::world::{Disks, World};
 
+/// Blocks at the beginning of a cache that superblocks are written to.
+const SUPERBLOCKS: usize = 4;
+
 /// What a ring says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Says {
+    /// The tier.
+    tier: u16,
     /// The number of the record before its first.
     before: u64,
     /// All up to this number were durable.
@@ -23,20 +28,24 @@ pub(super) struct Says {
 pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
     let caches = world.caches();
     caches
-        .filter_map(|(member, base, bytes)| {
-            let image = &disks.images[usize::from(member)];
-            let blocks = (base..base + bytes).step_by(BLOCK).filter_map(|at| {
+        .filter_map(|cache| {
+            let image = &disks.images[usize::from(cache.member)];
+            let blocks = (cache.base..cache.base + cache.bytes).step_by(BLOCK);
+            let mut blocks = blocks.filter_map(|at| {
                 let mut block = [0; BLOCK];
                 image.read(at, &mut block).ok()?;
                 Some(block)
             });
-            let blocks: Vec<[u8; BLOCK]> = blocks.filter(|it| it[..8] != [0; 8]).collect();
-            let superblocks = blocks.iter().filter_map(Superblock::decode);
+            // One that a drive has put elsewhere is not looked for.
+            let superblocks: Vec<_> = blocks.by_ref().take(SUPERBLOCKS).collect();
+            let superblocks = superblocks.iter().filter_map(Superblock::decode);
             let newest = superblocks.max_by_key(|it| (it.epoch, it.sequence))?;
+            let blocks: Vec<[u8; BLOCK]> = blocks.filter(|it| it[..8] != [0; 8]).collect();
             let headers = blocks.iter().filter_map(Header::decode);
             let own = headers.filter(|it| it.0.epoch == newest.epoch);
             let durable = own.map(|it| it.0.flushed_through).max().unwrap_or(0);
             Some(Says {
+                tier: cache.tier,
                 before: newest.tail_number - 1,
                 durable: durable.max(newest.flushed_through),
             })
@@ -44,16 +53,20 @@ pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
         .collect()
 }
 
-/// The number up to which records were durable, if the recovery has found fewer and not told.
-pub(super) fn untold(says: &[Says], found: &[(u16, Found)]) -> Option<u64> {
-    let mut through = None;
-    for (_, found) in found {
-        match found {
-            Found::Lost(_) => return None,
-            Found::Replayed { through: last, .. } => through = Some(*last),
-            _ => {}
+/// The number up to which records of a ring were durable, if the recovery has found fewer and not told. A ring that is not to
+/// be had, or was made anew, is told: another stands in for it.
+pub(super) fn untold(world: &World, says: &[Says], tiers: &Recovered) -> Option<u64> {
+    let silent = |it: &&Says| {
+        let own = || tiers.found.iter().filter(|found| found.0 == it.tier);
+        if !tiers.has(it.tier) || world.is_renewed(it.tier, &tiers.found) {
+            return false;
         }
-    }
-    let fewer = |it: &&Says| it.durable > through.unwrap_or(it.before);
-    says.iter().find(fewer).map(|it| it.durable)
+        let through = own().find_map(|(_, found)| match found {
+            Found::Replayed { through, .. } => Some(*through),
+            _ => None,
+        });
+        let told = own().any(|(_, found)| matches!(found, Found::Lost(_)));
+        !told && it.durable > through.unwrap_or(it.before)
+    };
+    says.iter().find(silent).map(|it| it.durable)
 }

@@ -348,7 +348,7 @@ impl<'a> Search<'a> {
             Found::Lost(records) => Some(*records),
             _ => None,
         });
-        if let Some(durable) = ring::untold(&says, &tiers.found) {
+        if let Some(durable) = ring::untold(self.world, &says, &tiers) {
             self.tally.untold += 1;
             return Err(Fail::Untold(durable));
         }
@@ -364,10 +364,10 @@ impl<'a> Search<'a> {
         if again {
             let mut again = disks.clone();
             let second = self.world.recover(&mut again);
-            let same = second.is_ok_and(|tiers| {
-                self.judge(&tiers, &mut again, oracle, runs, total, false)
+            let same = second.is_ok_and(|second| {
+                self.judge(&second, &mut again, oracle, runs, total, false)
                     .is_ok()
-                    && self.same(&tiers, &mut again, disks, runs)
+                    && self.same((&tiers, disks), (&second, &mut again), runs)
             });
             if !same {
                 self.tally.unstable += 1;
@@ -381,20 +381,19 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Whether both media give the same.
+    /// Whether two recoveries give the same. Each is read by its own tiers: these know where on the media their data are.
     fn same(
         &self,
-        tiers: &Recovered,
-        one: &mut Disks,
-        two: &mut Disks,
+        (first, before): (&Recovered, &mut Disks),
+        (second, after): (&Recovered, &mut Disks),
         runs: &[(u64, u64)],
     ) -> bool {
-        runs.iter().all(|&(first, count)| {
+        runs.iter().all(|&(from, count)| {
             let bytes = count as usize * SECTOR;
             let (mut left, mut right) = (vec![0; bytes], vec![0; bytes]);
-            let at = first * SECTOR as u64;
+            let at = from * SECTOR as u64;
             let world = self.world;
-            world.read(tiers, one, at, &mut left) == world.read(tiers, two, at, &mut right)
+            world.read(first, before, at, &mut left) == world.read(second, after, at, &mut right)
                 && left == right
         })
     }

@@ -6,7 +6,7 @@
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
-use model::tier::offline::{self, Damage, Found, Images, Recovered};
+use model::tier::offline::{self, Damage, Found, Images, Opening, Recovered, Start};
 use model::tier::openings;
 use model::tier::{
     ArrayConfig, IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig,
@@ -54,11 +54,23 @@ pub(super) struct World {
     new: Vec<Image>,
 }
 
+/// A ring of a write-back cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cache {
+    pub(super) tier: u16,
+    /// The member that it is on, where it begins there, and bytes that it may take.
+    pub(super) member: u16,
+    pub(super) base: u64,
+    pub(super) bytes: u64,
+}
+
 /// The media of a pool that does not run.
 #[derive(Clone, Debug)]
 pub(super) struct Disks {
     pub(super) images: Vec<Image>,
     pub(super) absent: Vec<u16>,
+    /// The last opening, as a server notes it beside the members.
+    pub(super) remembered: Option<Opening>,
     /// What was written since it began, for [`Disks::log`].
     pub(super) log: Option<Vec<Logged>>,
 }
@@ -75,6 +87,7 @@ impl Disks {
         Disks {
             images,
             absent,
+            remembered: None,
             log: None,
         }
     }
@@ -208,16 +221,44 @@ impl World {
         self.config.tiers.iter().map(of).max().unwrap_or(512)
     }
 
-    /// Members of which a slice is a write-back cache's ring, where that begins, and bytes that it may take.
-    pub(super) fn caches(&self) -> impl Iterator<Item = (u16, u64, u64)> + '_ {
-        self.config.tiers.iter().filter_map(|tier| {
+    /// Rings of write-back caches that are slices of a member.
+    pub(super) fn caches(&self) -> impl Iterator<Item = Cache> + '_ {
+        self.config.tiers.iter().zip(0..).filter_map(|(it, tier)| {
             let (Kind::WriteBack(cache), Some(&Target::Slice { member, base, .. })) =
-                (&tier.kind, tier.children.first())
+                (&it.kind, it.children.first())
             else {
                 return None;
             };
-            Some((member, base, cache.buffer_limit + u64::from(SEGMENT)))
+            let bytes = cache.buffer_limit + u64::from(SEGMENT);
+            Some(Cache {
+                tier,
+                member,
+                base,
+                bytes,
+            })
         })
+    }
+
+    /// Whether a tier was made anew, or one that stands on it.
+    pub(super) fn is_renewed(&self, mut tier: u16, found: &[(u16, Found)]) -> bool {
+        let all = &self.config.tiers;
+        loop {
+            let place = (0..).zip(all).find_map(|(above, it)| {
+                let is_it = |child: &Target| *child == Target::Tier(tier);
+                Some((above, it.children.iter().position(is_it)?))
+            });
+            let Some((above, child)) = place else {
+                return false;
+            };
+            let renewed = |(of, what): &(u16, Found)| {
+                let of_child = |it: u16| usize::from(it) == child;
+                *of == above && matches!(what, Found::Renewed(it, _) if of_child(*it))
+            };
+            if found.iter().any(renewed) {
+                return true;
+            }
+            tier = above;
+        }
     }
 
     /// The small pool of a large one.
@@ -258,7 +299,14 @@ impl World {
     }
 
     pub(super) fn recover(&self, disks: &mut Disks) -> Result<Recovered, (String, Damage)> {
-        offline::recover(&self.config, POOL, disks)
+        let start = Start {
+            pool: POOL,
+            mark: 0,
+            remembered: disks.remembered,
+            bytes: None,
+            accept_loss: false,
+        };
+        offline::open(&self.config, &start, disks)
     }
 
     /// Bytes that can be addressed.

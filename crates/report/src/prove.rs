@@ -6,72 +6,46 @@ use study::prove::{Counterexample, Covered, Report, Row, Verdict};
 use text::digits;
 use text::terminal::{self, Width, paragraph};
 
-fn verdict(row: &Row) -> String {
-    let any = row.tally.wrong() > 0;
+/// Columns of a table that is kept: it is read beside other text.
+const KEPT: u16 = 80;
+
+fn verdict(row: &Row) -> &'static str {
     match row.verdict {
-        Verdict::Kept => "kept".into(),
-        Verdict::Broken => "BROKEN".into(),
-        Verdict::AsDesigned => "as designed: the promise says so".into(),
-        Verdict::NoLossFound => "NO LOSS FOUND: the promise is too modest".into(),
-        Verdict::NotPromised if any => "nothing is promised".into(),
-        Verdict::NotPromised => "nothing is promised, nothing was lost".into(),
+        Verdict::Kept => "kept",
+        Verdict::Broken => "BROKEN",
+        Verdict::AsDesigned => "as promised",
+        Verdict::NoLossFound => "TOO MODEST",
+        Verdict::NotPromised => "not promised",
     }
 }
 
 fn lost(row: &Row) -> String {
     match row.covered {
         Covered::Yes if row.tally.wrong() == 0 => "0".into(),
-        _ if row.tally.worst.0 > 0 => {
-            format!(
-                "yes, up to {} of {} sectors",
-                row.tally.worst.0, row.tally.worst.1
-            )
-        }
+        _ if row.tally.worst.0 > 0 => format!("{}/{}", row.tally.worst.0, row.tally.worst.1),
         _ => "0".into(),
     }
 }
 
-/// The table of pools, each with its name. Where the terminal has no room for all columns, one table for each pool, with the
-/// name above it: an expression may be as long as the rest.
+/// A table for each pool, with the pool above it: an expression may be as long as the rest.
 ///
 /// # Errors
 /// What `out` says.
 pub fn table(pools: &[(String, Report)], width: Width, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = terminal::plain();
-    table.set_header([&["pool"], &HEADER[..]].concat());
+    let width = width.or(Some(KEPT));
     for (name, report) in pools {
-        for (index, row) in report.rows.iter().enumerate() {
-            let name = if index == 0 { name } else { "" };
-            table.add_row([&[name.to_owned()], &cells(row)[..]].concat());
-        }
-    }
-    terminal::right(&mut table, 2..3);
-    terminal::right(&mut table, 4..6);
-    let whole = table.trim_fmt();
-    let fits = |width| {
-        whole
-            .lines()
-            .all(|line| line.chars().count() <= usize::from(width))
-    };
-    if width.is_none_or(fits) {
-        return writeln!(out, "{whole}");
-    }
-    for (index, (name, report)) in pools.iter().enumerate() {
-        if index > 0 {
-            writeln!(out)?;
-        }
         writeln!(out, "{}", paragraph("", name, width))?;
         let mut table = terminal::table(width);
         table.set_header(HEADER);
         for row in &report.rows {
             table.add_row(cells(row));
         }
-        terminal::right(&mut table, 1..2);
-        terminal::right(&mut table, 3..5);
-        terminal::unbroken(&mut table, [1, 3, 4]);
-        writeln!(out, "{}", table.trim_fmt())?;
+        terminal::right(&mut table, 1..5);
+        terminal::unbroken(&mut table, 1..HEADER.len());
+        writeln!(out, "{}\n", table.trim_fmt())?;
     }
-    Ok(())
+    let words = "lost: sectors at the worst point, of those written. as promised: data are lost, and the guarantee says so. TOO MODEST: it says so, and none are. not promised: it says nothing of this fault.";
+    writeln!(out, "{}", paragraph("", words, width))
 }
 
 const HEADER: [&str; 6] = ["fault", "points", "lost", "others'", "unstable", "verdict"];
@@ -84,7 +58,7 @@ fn cells(row: &Row) -> [String; 6] {
         lost(row),
         digits::count(tally.others as f64),
         digits::count(tally.unstable as f64),
-        verdict(row),
+        verdict(row).into(),
     ]
 }
 
@@ -106,17 +80,23 @@ mod tests {
     use study::prove::Tally;
 
     #[test]
-    fn a_narrow_terminal_has_the_name_above_and_no_line_is_longer_than_it() {
+    fn no_line_is_wider_than_80_columns_or_the_terminal() {
         let row = |fault: &str, verdict| Row {
             fault: fault.into(),
-            covered: Covered::Yes,
-            tally: Tally::default(),
+            covered: Covered::LostByPromise,
+            tally: Tally {
+                points: 28_756,
+                worst: (1128, 1296),
+                others: 4711,
+                unstable: 1310,
+                ..Tally::default()
+            },
             verdict,
         };
         let rows = vec![
-            row("a power cut", Verdict::Kept),
+            row("power cut, and again in recovery", Verdict::NotPromised),
             row(
-                "a power cut, with a member that is dead beforehand",
+                "d7-p5510-3840.0 cannot read some, d7-p5510-3840.1 is away for a time",
                 Verdict::NoLossFound,
             ),
         ];
@@ -128,13 +108,17 @@ mod tests {
             table(&pools, width, &mut out).expect("memory");
             String::from_utf8(out).expect("text")
         };
-        assert_eq!(shown(None).lines().count(), 3);
-        assert_eq!(shown(Some(400)), shown(None));
-        let narrow = shown(Some(80));
-        assert!(narrow.starts_with(&format!("{name}\n fault ")), "{narrow}");
-        assert!(
-            narrow.lines().all(|line| line.chars().count() <= 80),
-            "{narrow}"
-        );
+        assert_eq!(shown(None), shown(Some(80)));
+        for width in [60, 80, 120] {
+            let shown = shown(Some(width));
+            assert!(shown.starts_with(&format!("{name}\n fault ")) || width < 64);
+            assert!(shown.contains("1128/1296"), "{shown}");
+            let widest = shown.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width.into()), "{shown}");
+        }
+        // What is short stays in one line.
+        let line = shown(None);
+        let line = line.lines().find(|it| it.contains("power cut"));
+        assert!(line.is_some_and(|it| it.ends_with("not promised")));
     }
 }

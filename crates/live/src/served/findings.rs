@@ -42,6 +42,10 @@ fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
     }
 }
 
+fn is_array(config: &PoolConfig<DriveConfig>, tier: usize) -> bool {
+    matches!(config.tiers[tier].kind, Kind::Raid5(_) | Kind::Raid6(_))
+}
+
 /// What was put right, a line each; none where all was in order.
 pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
     let line = |&(number, what): &(u16, Found)| {
@@ -70,6 +74,25 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             Found::Absent(leg) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is not there: {name} goes on without it")
+            }
+            Found::Stale(leg, count) if is_array(config, tier) => {
+                let leg = child(config, tier, leg);
+                match count {
+                    Some(count) => format!(
+                        "{leg} lacked what was written without it: {} of it computed from the others, it is in sync with {name} again",
+                        regions(count)
+                    ),
+                    None => format!(
+                        "{leg} stays out of {name}: not all that it lacks could be computed and written"
+                    ),
+                }
+            }
+            Found::Unclean(count) if is_array(config, tier) => {
+                let one = if count == 1 { "was" } else { "were" };
+                format!(
+                    "{name} was not closed in order: {} {one} being written, parity fits its data again",
+                    regions(count)
+                )
             }
             Found::Stale(leg, Some(count)) => {
                 let leg = child(config, tier, leg);

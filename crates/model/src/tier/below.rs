@@ -8,6 +8,7 @@ use core::fmt;
 
 use super::Child;
 use crate::data::{Unreadable, Unwritable};
+use crate::device::Range;
 
 /// An opening of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,6 +94,9 @@ pub trait Below {
 
     /// Whether what may be lost for good is accepted, so that a tier opens with what is left.
     fn accepts_loss(&self) -> bool;
+
+    /// What of the tier's own addresses is used, if that is known.
+    fn used(&self) -> Option<&[Range]>;
 
     /// Tells what was found.
     fn found(&mut self, what: Found);

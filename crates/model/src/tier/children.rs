@@ -6,6 +6,7 @@ use super::below::{Below, Damage, Found, Images, Standing};
 use super::openings::Openings;
 use super::{AnyTier, Child, Target, Tier, TierConfig};
 use crate::data::{Unreadable, Unwritable};
+use crate::device::Range;
 
 /// The tiers below one.
 pub(super) enum Tiers<'a> {
@@ -148,6 +149,10 @@ impl<I: Images> Below for Children<'_, I> {
     }
     fn accepts_loss(&self) -> bool {
         self.openings.is_some_and(|it| it.accepts_loss)
+    }
+    fn used(&self) -> Option<&[Range]> {
+        let used = self.openings.and_then(|it| it.used.get(self.tier));
+        used.map(Vec::as_slice)
     }
     fn found(&mut self, what: Found) {
         self.found.push((self.tier as u16, what));

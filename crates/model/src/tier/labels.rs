@@ -105,6 +105,18 @@ impl Labels {
         }
     }
 
+    /// What is known is what the next label says, which is written while nothing runs.
+    pub(super) fn say(&mut self) {
+        let state = self.known.clone();
+        self.resume(self.pool, self.sequence + 1, &state);
+        self.changed = false;
+    }
+
+    /// Which of the two places on a leg the last label has.
+    pub(super) fn place(&self) -> u64 {
+        self.sequence % 2
+    }
+
     pub(super) fn regions(&self, at: u64, bytes: u64) -> Range<usize> {
         (at / self.region) as usize..(at + bytes).div_ceil(self.region) as usize
     }

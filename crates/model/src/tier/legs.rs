@@ -83,6 +83,18 @@ fn write_label(
     below.write(leg, at + place * label::BYTES as u64, &bytes)
 }
 
+/// The next label on all legs in sync, while nothing runs.
+pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Unwritable> {
+    labels.say();
+    for leg in labels.legs() {
+        if labels.known.in_sync & (1 << leg) != 0 {
+            write_label(labels, at, (leg, labels.place()), below)?;
+            below.sync(leg)?;
+        }
+    }
+    Ok(())
+}
+
 /// The newest of the two labels of a leg that is there.
 fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option<Label> {
     let regions = own.regions(0, at).end;

@@ -177,6 +177,7 @@ pub fn open<M: Medium>(
     let before = openings.of_members(config.members.len());
     let mut found = openings.behind();
     let capacities = config.capacities();
+    openings.used = what_is_used(config, start.bytes, &capacities);
     let mut tiers = Vec::with_capacity(config.tiers.len());
     for (index, tier) in config.tiers.iter().enumerate() {
         let sizes = config.sizes(&tier.children, &capacities);
@@ -209,7 +210,11 @@ pub fn open<M: Medium>(
         }
         tiers.push(made);
     }
-    tell_what_is_used(config, start.bytes, &capacities, &mut tiers);
+    for (tier, used) in tiers.iter_mut().zip(&openings.used) {
+        if let Ok(tier) = tier {
+            tier.used(used);
+        }
+    }
     all_served(config, &tiers)?;
     let mark = match start.mark {
         0 => mark_of(config, images),
@@ -225,14 +230,13 @@ pub fn open<M: Medium>(
     })
 }
 
-/// Each tier hears which ranges of its addresses are used, from above to below.
-fn tell_what_is_used<M: Medium>(
+/// Which ranges of its addresses are used, of each tier.
+fn what_is_used<M: Medium>(
     config: &PoolConfig<M>,
     bytes: Option<u64>,
     capacities: &[u64],
-    tiers: &mut [Result<AnyTier, Damage>],
-) {
-    let mut used: Vec<Vec<Range>> = vec![Vec::new(); tiers.len()];
+) -> Vec<Vec<Range>> {
+    let mut used: Vec<Vec<Range>> = vec![Vec::new(); config.tiers.len()];
     for (&tier, volume) in config.volumes.iter().zip(config.volumes()) {
         let until = bytes.unwrap_or(u64::MAX).saturating_sub(volume.offset);
         used[usize::from(tier)].push(Range {
@@ -240,10 +244,7 @@ fn tell_what_is_used<M: Medium>(
             bytes: volume.bytes.min(until),
         });
     }
-    for index in (0..tiers.len()).rev() {
-        if let Ok(tier) = &mut tiers[index] {
-            tier.used(&used[index]);
-        }
+    for index in (0..config.tiers.len()).rev() {
         let children = &config.tiers[index].children;
         let sizes = config.sizes(children, capacities);
         let below = config.tiers[index].kind.used_below(&sizes, &used[index]);
@@ -253,6 +254,7 @@ fn tell_what_is_used<M: Medium>(
             }
         }
     }
+    used
 }
 
 /// A tier that told a loss, or stands on one that did and that nothing stands in for, counts as not to be had by the tier

@@ -19,6 +19,7 @@ use super::below::{Damage, Found, Images, Opening, Standing};
 use super::config::{PoolConfig, Target};
 use super::planted::{self, Bug};
 use super::record::{BLOCK, Cursor, Pen, seal, sealed};
+use crate::device::Range;
 use crate::media::medium::Medium;
 
 /// Room that labels need at the end of a slice.
@@ -200,6 +201,8 @@ pub(super) struct Openings {
     standings: Vec<Standing>,
     /// Tiers open with what is left where some may be lost for good.
     pub(super) accepts_loss: bool,
+    /// By tier, what of its addresses is used.
+    pub(super) used: Vec<Vec<Range>>,
 }
 
 /// Why a pool cannot be opened: of the tier with this number, this.
@@ -247,6 +250,7 @@ impl Openings {
             read,
             newest,
             accepts_loss: false,
+            used: Vec::new(),
         };
         openings.judge(newest_member)?;
         if !openings.slices.is_empty() {

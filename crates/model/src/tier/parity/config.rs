@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::shape::Shape;
 use super::{Array, recover};
+use crate::device::Range;
 use crate::engine::Slab;
 use crate::tier::labels::{self, Labels};
 use crate::tier::offline::{Below, Damage};
@@ -98,6 +99,25 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
 
     fn does_without(&self, _child: Child) -> bool {
         true
+    }
+
+    /// Whole chunks of all columns, and the labels.
+    fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
+        let chunk = u64::from(self.chunk);
+        let stripe = chunk * children.len().saturating_sub(PARITY.into()) as u64;
+        let rows = |it: &Range| {
+            let first = it.offset / stripe * chunk;
+            Range {
+                offset: first,
+                bytes: (it.offset + it.bytes).div_ceil(stripe) * chunk - first,
+            }
+        };
+        let mut used: Vec<Range> = ranges.iter().map(rows).collect();
+        used.push(Range {
+            offset: self.stripes(children) * chunk,
+            bytes: label::AREA,
+        });
+        vec![used; children.len()]
     }
 
     fn problems(&self, children: &[u64]) -> Vec<String> {

@@ -30,6 +30,7 @@ pub use self::config::ArrayConfig;
 use self::shape::Shape;
 use self::work::Work;
 use super::labels::Labels;
+use super::legs;
 use super::offline::Below;
 use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
@@ -417,6 +418,15 @@ impl Tier for Array {
         data: &[u8],
         below: &mut dyn Below,
     ) -> Result<(), Unwritable> {
+        // The tier above may be cut in its recovery, too, and a child be gone then.
+        let (chunk, size) = (self.shape.chunk, self.shape.stripe());
+        let rows = at / size * chunk;
+        let until = (at + data.len() as u64).div_ceil(size) * chunk;
+        if !self.labels.mark_busy(rows, until - rows) {
+            let labels_at = self.labels_at();
+            legs::say(&mut self.labels, labels_at, below)?;
+            self.rest_at = Time::ZERO + REST;
+        }
         recover::write(self, at, data, below)
     }
 

@@ -7,10 +7,12 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::Array;
 use super::shape::PAGE;
 use crate::data::{Unreadable, Unwritable, field};
+use crate::device;
 use crate::tier::Child;
 use crate::tier::legs::{self, Legs, unwritable};
 use crate::tier::offline::{Below, Damage, Found};
@@ -196,7 +198,21 @@ fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
     took
 }
 
-/// Gives a child what it has missed: what is marked if that is `known`, or everything. How many regions; nothing if some of it
+/// The rows that are used of a stripe's data.
+fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
+    let (shape, end) = (array.shape, array.labels_at());
+    let rows = |it: &device::Range| {
+        let first = it.offset / shape.stripe() * shape.chunk;
+        let last = (it.offset + it.bytes).div_ceil(shape.stripe()) * shape.chunk;
+        first..last.min(end)
+    };
+    match below.used() {
+        Some(used) => used.iter().map(rows).collect(),
+        None => vec![0..end],
+    }
+}
+
+/// Gives a child what it has missed: what is marked if that is `known`, or everything that is used. How many regions; nothing if some of it
 /// cannot be computed any more, because then the child must not answer for it.
 fn bring_up(
     array: &Array,
@@ -205,6 +221,7 @@ fn bring_up(
     below: &mut dyn Below,
 ) -> Result<Option<u32>, Damage> {
     let data = array.shape.data() as usize;
+    let used = used(array, below);
     let mut whole = true;
     let mut copy = |rows: u64| -> Result<(), Damage> {
         let stripe = rows / array.shape.chunk;
@@ -227,10 +244,11 @@ fn bring_up(
             array.labels.known.dirty.count()
         }
         false => {
-            (0..array.labels_at())
-                .step_by(BYTES)
-                .try_for_each(&mut copy)?;
-            array.labels.regions(0, array.labels_at()).end as u32
+            let regions = |it: &Range<u64>| array.labels.regions(it.start, it.end - it.start);
+            let count: usize = used.iter().map(|it| regions(it).len()).sum();
+            let mut rows = used.into_iter().flat_map(|it| it.step_by(BYTES));
+            rows.try_for_each(&mut copy)?;
+            count as u32
         }
     };
     below.sync(child).map_err(unwritable(child))?;
@@ -243,7 +261,7 @@ impl Array {
         &self,
         at: u64,
         bytes: usize,
-    ) -> impl Iterator<Item = (u64, usize, usize, core::ops::Range<usize>)> {
+    ) -> impl Iterator<Item = (u64, usize, usize, Range<usize>)> {
         let (shape, end) = (self.shape, at + bytes as u64);
         let mut next = at;
         core::iter::from_fn(move || {

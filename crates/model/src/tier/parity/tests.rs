@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::ArrayConfig;
 use crate::command::{Command, Op, Status};
-use crate::data::{Contents, Trouble, Unreadable, Unwritable};
+use crate::data::{Contents, Image, Trouble, Unreadable, Unwritable};
 use crate::device::Device;
 use crate::media::DriveConfig;
 use crate::media::ram::RamConfig;
@@ -323,5 +323,71 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
             .found;
         let brought_up = |it: &(u16, Found)| matches!(it.1, Found::Stale(3, Some(_)));
         assert!(found.iter().any(brought_up), "{found:?}");
+    }
+}
+
+/// What a tier above writes in its recovery, and the power goes in the middle of it.
+#[test]
+fn a_write_while_nothing_runs_is_marked_before_it_is_done() {
+    use crate::tier::Tier;
+    use crate::tier::children::{Children, Tiers};
+    let config = config(1, 4);
+    let mut rig = Rig::on(&config, &mut made(&config)).0;
+    fill(&mut rig, &config, 0);
+    rig.rest();
+    let mut shelf = rig.shelf();
+    let found = recovered(&config, &mut shelf).expect("it is whole");
+    let before = shelf.clone();
+    let mut array = found.tiers(&config).remove(0);
+    let mut below = Children {
+        config: &config.tiers,
+        tiers: Tiers::Fixed(&[]),
+        tier: 0,
+        images: &mut shelf,
+        openings: None,
+        anew: false,
+        found: &mut Vec::new(),
+    };
+    let written = array.write_offline(0, &[0x5a; UNIT as usize], &mut below);
+    written.expect("all take it");
+    assert_ne!(array.due(), crate::time::Time::NEVER, "it will rest");
+    // Labels and data are there; parity, which is on the last child, is not.
+    let last = 3;
+    let mut page = [0; UNIT as usize];
+    before.images[last].read(0, &mut page).expect("it is there");
+    shelf.images[last].write(0, &page).expect("it is kept");
+    shelf.absent = vec![2];
+    assert_eq!(
+        recovered(&config, &mut shelf).map(drop),
+        Err(Damage::Hole(2))
+    );
+}
+
+#[test]
+fn a_blank_child_gets_what_is_used() {
+    let config = config(1, 4);
+    let mut rig = Rig::on(&config, &mut made(&config)).0;
+    fill(&mut rig, &config, 0);
+    rig.rest();
+    for (bytes, regions) in [(Some(128 << 10), 1), (None, 16)] {
+        let mut shelf = rig.shelf();
+        shelf.images[1] = Image::default();
+        let start = offline::Start {
+            pool: POOL,
+            mark: 0,
+            remembered: None,
+            bytes,
+            accept_loss: false,
+        };
+        let opened = offline::open(&config, &start, &mut shelf).expect("the others are enough");
+        assert!(
+            opened.found.contains(&(0, Found::Stale(1, Some(regions)))),
+            "{:?}",
+            opened.found
+        );
+        shelf.absent = vec![0];
+        for unit in (0..bytes.unwrap_or(config.bytes()) / u64::from(UNIT)).step_by(5) {
+            assert_eq!(at(&config, &shelf, unit), byte(unit, 0), "{unit}");
+        }
     }
 }

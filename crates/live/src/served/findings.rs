@@ -20,6 +20,11 @@ fn regions(count: u32) -> String {
     }
 }
 
+fn regions_were(count: u32) -> String {
+    let were = if count == 1 { "was" } else { "were" };
+    format!("{} {were}", regions(count))
+}
+
 fn times(count: u64) -> String {
     match count {
         1 => String::from("once"),
@@ -42,8 +47,32 @@ fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
     }
 }
 
-fn is_array(config: &PoolConfig<DriveConfig>, tier: usize) -> bool {
-    matches!(config.tiers[tier].kind, Kind::Raid5(_) | Kind::Raid6(_))
+/// What is said otherwise of an array with parity than of a mirror.
+fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> Option<String> {
+    let tier = usize::from(tier);
+    let own = &config.tiers[tier];
+    if !matches!(own.kind, Kind::Raid5(_) | Kind::Raid6(_)) {
+        return None;
+    }
+    let name = &own.name;
+    Some(match what {
+        Found::Stale(leg, Some(count)) => format!(
+            "{} lacked what was written without it: {} of it computed from the others, it is in sync with {name} again",
+            child(config, tier, leg),
+            regions(count)
+        ),
+        Found::Stale(leg, None) => format!(
+            "{} stays out of {name}: not all that it lacks could be computed and written",
+            child(config, tier, leg)
+        ),
+        Found::Unclean(count) => {
+            let were = regions_were(count);
+            format!(
+                "{name} was not closed in order: {were} being written, parity fits its data again"
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// What was put right, a line each; none where all was in order.
@@ -75,25 +104,6 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 let leg = child(config, tier, leg);
                 format!("{leg} is not there: {name} goes on without it")
             }
-            Found::Stale(leg, count) if is_array(config, tier) => {
-                let leg = child(config, tier, leg);
-                match count {
-                    Some(count) => format!(
-                        "{leg} lacked what was written without it: {} of it computed from the others, it is in sync with {name} again",
-                        regions(count)
-                    ),
-                    None => format!(
-                        "{leg} stays out of {name}: not all that it lacks could be computed and written"
-                    ),
-                }
-            }
-            Found::Unclean(count) if is_array(config, tier) => {
-                let one = if count == 1 { "was" } else { "were" };
-                format!(
-                    "{name} was not closed in order: {} {one} being written, parity fits its data again",
-                    regions(count)
-                )
-            }
             Found::Stale(leg, Some(count)) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is being resynchronised: {}", regions(count))
@@ -108,10 +118,9 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 format!("{why}; it is made anew, and {name} copies everything to it")
             }
             Found::Unclean(count) => {
-                let one = if count == 1 { "was" } else { "were" };
+                let were = regions_were(count);
                 format!(
-                    "{name} was not closed in order: {} {one} being written, its legs are alike again",
-                    regions(count)
+                    "{name} was not closed in order: {were} being written, its legs are alike again"
                 )
             }
             Found::Replayed {
@@ -136,7 +145,8 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             ),
         }
     };
-    found.found.iter().map(line).collect()
+    let either = |it| of_array(config, it).unwrap_or_else(|| line(it));
+    found.found.iter().map(either).collect()
 }
 
 /// Logs that are not there, or are old copies. A start without one begins a life of the volume to which that log is an old copy: so what only

@@ -91,7 +91,8 @@ struct Entries {
 impl Entries {
     fn push(&mut self, offset: u64, bytes: u64, flags: u64, data: &[u8]) {
         let sectors = SECTOR as u64;
-        let fields = [offset / sectors, bytes / sectors, flags, data.len() as u64];
+        // The last field is the length of a mark's text.
+        let fields = [offset / sectors, bytes / sectors, flags, 0];
         for field in fields {
             self.bytes.extend_from_slice(&field.to_le_bytes());
         }
@@ -201,8 +202,18 @@ pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, Mal
         else {
             break;
         };
+        let size = sector as u64;
+        let range = (first.checked_mul(size), sectors.checked_mul(size));
+        let (Some(offset), Some(range)) = range else {
+            return Err(wrong(at, "a range beyond all drives"));
+        };
+        // The text of a mark is in the sector of its entry, data begin after it.
         let is_mark = flags & flag::MARK != 0;
-        let from = at + if is_mark { ENTRY } else { sector };
+        let (from, length) = match (is_mark, flags & flag::DISCARD) {
+            (true, _) => (at + ENTRY, length),
+            (false, 0) => (at + sector, range),
+            (false, _) => (at + sector, 0),
+        };
         let end = usize::try_from(length)
             .ok()
             .and_then(|length| from.checked_add(length));
@@ -210,17 +221,15 @@ pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, Mal
         let Some(data) = end.and_then(|end| bytes.get(from..end)) else {
             break;
         };
-        let size = sector as u64;
-        let range = (first.checked_mul(size), sectors.checked_mul(size));
-        let (Some(offset), Some(bytes)) = range else {
-            return Err(wrong(at, "a range beyond all drives"));
-        };
         if is_mark {
             note(&mut writer, data);
         } else {
+            if offset.checked_add(range).is_none_or(|end| end > head.bytes) {
+                return Err(wrong(at, "a range beyond the end of the device"));
+            }
             let entry = Entry {
                 offset,
-                bytes,
+                bytes: range,
                 flags,
                 data,
             };
@@ -257,13 +266,6 @@ impl Entry<'_> {
             0 => Kind::Write,
             _ => Kind::Trim,
         };
-        if kind == Kind::Write && self.data.len() as u64 != self.bytes {
-            return Err(format!(
-                "{} bytes of data for a write of {}",
-                self.data.len(),
-                self.bytes
-            ));
-        }
         // A range may be longer than a command of ours.
         while at < end {
             let bytes = (end - at).min(1 << 30) as u32;

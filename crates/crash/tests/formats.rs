@@ -196,13 +196,13 @@ fn what_the_kernel_writes_is_read() {
     let entry = |fields: [u64; 4]| fields.map(u64::to_le_bytes).concat();
     let mut bytes = entry([0x006a_7366_7773_6872, 1, 3, 4096]);
     bytes.resize(4096, 0);
-    bytes.extend(entry([2, 1, 0, 4096]));
+    bytes.extend(entry([2, 1, 0, 0]));
     bytes.resize(2 * 4096, 0);
     bytes.extend([7; 4096]);
     bytes.extend(entry([0, 0, 8, 5]));
     bytes.extend(b"mkfs\0");
     bytes.resize(4 * 4096, 0);
-    bytes.extend(entry([3, 1, 3, 4096]));
+    bytes.extend(entry([3, 1, 3, 0]));
     bytes.resize(5 * 4096, 0);
     bytes.extend([8; 4096]);
     let log = log_writes::read(&bytes, &head(), &[(0, &[1; 512])]).expect("a log");

@@ -135,7 +135,7 @@ fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
     }
     let mut head = Head {
         drive: WORST.into(),
-        bytes: 1 << 60,
+        bytes: 1 << 46,
         block: 512,
         part: 4096,
         volatile: true,

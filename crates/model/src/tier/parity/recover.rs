@@ -32,10 +32,12 @@ pub(super) fn recover(
     let legs = Legs::find(&array.labels, bytes, pool, below)?;
     legs.resume(&mut array.labels, below);
     array.labels.written.in_sync = legs.in_sync;
-    if legs.newest.state.busy && !below.accepts_loss() && !planted::has(Bug::OpensOverTheHole) {
-        if let Some(child) = in_doubt(&array, below) {
-            return Err(Damage::Hole(child));
-        }
+    let doubts = legs.newest.state.busy && !below.accepts_loss();
+    if doubts
+        && !planted::has(Bug::OpensOverTheHole)
+        && let Some(child) = in_doubt(&array, below)
+    {
+        return Err(Damage::Hole(child));
     }
     if !planted::has(Bug::LeavesParity) {
         let took = compute_parity(&array, legs.in_sync, below);
@@ -208,7 +210,7 @@ fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
     };
     match below.used() {
         Some(used) => used.iter().map(rows).collect(),
-        None => vec![0..end],
+        None => core::iter::once(0..end).collect(),
     }
 }
 

@@ -30,6 +30,7 @@ impl DriveSheet {
 fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
     let (from, to) = (&whole.geometry, &small.geometry);
     let erase = |config: &NandConfig| config.timing.erase;
+    let slc = |config: &NandConfig| config.slc.as_ref().map(|slc| slc.blocks_per_die);
     let map = |config: &NandConfig| config.map.as_ref().map(|map| map.bytes);
     let ns = |span: Span| format!("{} ns", span.ns());
     let all = [
@@ -52,6 +53,11 @@ fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
             from.reserved.to_bits() != to.reserved.to_bits(),
             "nand.array.reserved",
             format!("{} %", to.reserved * 100.0),
+        ),
+        (
+            slc(whole) != slc(small),
+            "nand.slc.blocks_per_die",
+            slc(small).unwrap_or_default().to_string(),
         ),
         (
             map(whole) != map(small),

@@ -18,6 +18,7 @@ mod each;
 mod explain;
 mod failure;
 mod fault;
+mod fill;
 mod fit;
 mod fleet;
 mod lab_page;
@@ -27,6 +28,7 @@ mod load;
 mod man;
 mod max;
 mod measure;
+mod mix;
 mod output;
 mod profile;
 mod progress;
@@ -96,12 +98,14 @@ enum Verb {
     Crashtest(Box<crashtest::Args>),
     Drives(drives::Args),
     Explain(Box<explain::Args>),
+    Fill(fill::Args),
     Fit(fit::Args),
     Lab(lab_page::Args),
     Life(Box<life::Args>),
     Man(man::Args),
     Max(Box<max::Args>),
     Measure(measure::Args),
+    Mix(Box<mix::Args>),
     Prove(prove::Args),
     #[command(display_order = 1000)]
     Refit(refit::Args),
@@ -125,12 +129,14 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Crashtest(args) => crashtest::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Explain(args) => explain::run(args),
+        Verb::Fill(args) => fill::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Lab(args) => lab_page::run(args),
         Verb::Life(args) => life::run(args),
         Verb::Man(args) => man::run(args, Cli::command()),
         Verb::Max(args) => max::run(args),
         Verb::Measure(args) => measure::run(args),
+        Verb::Mix(args) => mix::run(args),
         Verb::Prove(args) => prove::run(args),
         Verb::Refit(args) => refit::run(args),
         Verb::Replay(args) => replay::run(args),

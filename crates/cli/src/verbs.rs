@@ -13,7 +13,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Decide",
-        &["choose", "size", "max", "life", "explain", "check"],
+        &[
+            "choose", "size", "max", "mix", "fill", "life", "explain", "check",
+        ],
     ),
     ("Serve", &["serve", "crashtest", "bench-target"]),
     (
@@ -24,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 108] = [
+const WORDS: [(&str, &str); 114] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -96,6 +98,12 @@ const WORDS: [(&str, &str); 108] = [
     ("log", "size"),
     ("howmuch", "max"),
     ("fast", "max"),
+    ("mixed", "mix"),
+    ("ratio", "mix"),
+    ("rwmix", "mix"),
+    ("cliff", "fill"),
+    ("sustained", "fill"),
+    ("pslc", "fill"),
     ("iops", "max"),
     ("heat", "explain"),
     ("throttle", "explain"),

@@ -95,3 +95,25 @@ fn without_a_size_all_free_cells_are_the_cache_and_writes_past_it_wait_for_it() 
     }
     assert!(checked >= 8, "{checked} drives");
 }
+
+/// Bytes that the cache of an empty drive takes, as a share of its capacity.
+fn share_cached(config: &DriveConfig) -> f64 {
+    let DriveConfig::Nand(nand) = config else {
+        panic!("no flash");
+    };
+    let slc = nand.slc.as_ref().expect("a cache");
+    let geometry = &nand.geometry;
+    let blocks = f64::from(slc.blocks_per_die) / f64::from(geometry.blocks_per_plane);
+    blocks / f64::from(slc.bits) * geometry.raw_bytes() as f64 / geometry.capacity as f64
+}
+
+#[test]
+fn a_smaller_drive_has_as_large_a_share_of_slc_blocks() {
+    for name in ["980pro-1000", "990pro-2000", "t500-1000", "970evo-500"] {
+        let whole = catalogue::drive(name).expect("built in").config;
+        let small = whole.shrunk(16 << 30);
+        assert!(small.capacity_bytes() < 20 << 30, "{name}");
+        let ratio = share_cached(&small) / share_cached(&whole);
+        assert!((0.9..1.15).contains(&ratio), "{name}: {ratio}");
+    }
+}

@@ -17,6 +17,7 @@ mod lab;
 mod life;
 mod loop_device;
 mod measure;
+mod mix_and_fill;
 mod outputs;
 mod pools;
 mod replay;

@@ -6,9 +6,11 @@ use super::Table;
 use study::decide::check;
 use study::decide::choose;
 use study::decide::explain;
+use study::decide::fill;
 use study::decide::life;
 use study::decide::load::Height;
 use study::decide::max::Answer;
+use study::decide::mix;
 use study::decide::size;
 use study::decide::table_of_s3::TableRow;
 
@@ -63,6 +65,77 @@ pub fn max(answers: &[Answer]) -> Table {
         }
     }
     Table::of(lines)
+}
+
+/// A mix of a drive.
+#[derive(Clone, Debug, Serialize)]
+struct Mixed<'a> {
+    drive: &'a str,
+    model: &'a str,
+    read_percent: u32,
+    iops: f64,
+    iops_low: f64,
+    iops_high: f64,
+    mb_s: f64,
+    read_mean_us: Option<f64>,
+    read_p99_us: Option<f64>,
+    read_p99_9_us: Option<f64>,
+    write_mean_us: Option<f64>,
+    write_p99_us: Option<f64>,
+    write_p99_9_us: Option<f64>,
+    of_ends: Option<f64>,
+}
+
+/// A line for each mix of `mix`.
+pub fn mix(answers: &[mix::Answer]) -> Table {
+    let points = answers
+        .iter()
+        .flat_map(|answer| answer.points.iter().map(move |point| (answer, point)));
+    Table::of(points.map(|(answer, point)| Mixed {
+        drive: &answer.drive,
+        model: answer.model,
+        read_percent: point.read_percent,
+        iops: point.iops[0],
+        iops_low: point.iops[1],
+        iops_high: point.iops[2],
+        mb_s: point.mb_s,
+        read_mean_us: point.read.map(|it| it.mean_us),
+        read_p99_us: point.read.and_then(|it| it.p99_us),
+        read_p99_9_us: point.read.and_then(|it| it.p99_9_us),
+        write_mean_us: point.write.map(|it| it.mean_us),
+        write_p99_us: point.write.and_then(|it| it.p99_us),
+        write_p99_9_us: point.write.and_then(|it| it.p99_9_us),
+        of_ends: point.of_ends,
+    }))
+}
+
+/// A piece of what a drive was written.
+#[derive(Clone, Debug, Serialize)]
+struct Written<'a> {
+    drive: &'a str,
+    model: &'a str,
+    used_percent: u32,
+    written_gb: f64,
+    seconds: f64,
+    mb_s: f64,
+}
+
+/// A line for each piece that `fill` wrote, of the first seed.
+pub fn fill(answers: &[fill::Answer]) -> Table {
+    let states = answers
+        .iter()
+        .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
+    let pieces = states.flat_map(|(answer, one)| {
+        one.curve.iter().map(move |piece| Written {
+            drive: &answer.drive,
+            model: answer.model,
+            used_percent: one.used_percent,
+            written_gb: piece.gb,
+            seconds: piece.seconds,
+            mb_s: piece.mb_s,
+        })
+    });
+    Table::of(pieces)
 }
 
 /// A run that was measured, and one case of its model.

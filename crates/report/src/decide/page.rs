@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 use study::decide::choose;
 use study::decide::explain;
+use study::decide::fill;
 use study::decide::life;
 use study::decide::max;
+use study::decide::mix;
 use study::decide::slo::{Limit, Slo};
 
 use super::bars::{Bar, Bars};
@@ -94,6 +96,64 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
     page(
         words,
         "Each point is a load that was tried; the dashed line is the limit.",
+        &plot,
+    )
+}
+
+/// I/Os a second over the share of reads.
+pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
+    let lines = answers.iter().map(|answer| {
+        let points = answer.points.iter();
+        let points = points.map(|point| (f64::from(point.read_percent), point.iops[0]));
+        Line {
+            name: answer.drive.clone(),
+            points: points.collect(),
+        }
+    });
+    let lines: Vec<Line> = lines.collect();
+    let rates = lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|point| point.1);
+    let plot = Plot {
+        label: String::from("IOPS over the share of reads"),
+        x: Axis {
+            name: String::from("reads, percent"),
+            ends: [0.0, 100.0],
+            by_ratio: false,
+        },
+        y: Axis::around("I/Os a second", rates, true),
+        lines,
+        limits: Vec::new(),
+    };
+    page(words, "Each point is a mix, the mean of its seeds.", &plot)
+}
+
+/// The rate of writes over what has been written.
+pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
+    let curves = answers
+        .iter()
+        .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
+    let lines = curves.map(|(answer, one)| Line {
+        name: format!("{}, {} % in use", answer.drive, one.used_percent),
+        points: one
+            .curve
+            .iter()
+            .map(|piece| (piece.gb, piece.mb_s))
+            .collect(),
+    });
+    let lines: Vec<Line> = lines.collect();
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let plot = Plot {
+        label: String::from("Writes over what has been written"),
+        x: Axis::around("GB written", points().map(|point| point.0), false),
+        y: Axis::around("MB/s", points().map(|point| point.1), true),
+        limits: Vec::new(),
+        lines,
+    };
+    page(
+        words,
+        "Each point is a quarter percent of the capacity, first seed.",
         &plot,
     )
 }

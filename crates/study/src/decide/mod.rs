@@ -1,6 +1,7 @@
 //! Decisions: a buyer's and an operator's questions, each answered from runs.
 //!
-//! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`fleet`]: when real drives end, from
+//! [`max`]: the highest load within limits; [`mix`]: reads and writes mixed, from reads alone to writes alone; [`fill`]: how long writes
+//! stay fast; [`life`]: how long drives last at a load; [`fleet`]: when real drives end, from
 //! their SMART data; [`choose`]: which to take; [`explain`]: why a
 //! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
 //! large a log, a write buffer or a read cache should be. Limits are read by
@@ -13,11 +14,13 @@ pub mod check;
 pub mod choose;
 pub mod cost;
 pub mod explain;
+pub mod fill;
 pub mod fleet;
 pub mod life;
 pub mod likeness;
 pub mod load;
 pub mod max;
+pub mod mix;
 pub mod named;
 mod place;
 pub mod prices;

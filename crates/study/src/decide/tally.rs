@@ -153,6 +153,13 @@ impl Tally {
         }
     }
 
+    /// A latency of one direction in microseconds; `None` without I/Os of it, or with too few for a percentile.
+    pub fn latency_us(&self, of: Of, figure: Figure) -> Option<f64> {
+        let at = DIRECTIONS.iter().position(|(known, ..)| *known == of)?;
+        let (value, _) = self.flows[at].figure(figure)?;
+        Some(rounded(value))
+    }
+
     fn rate(&self, of: Of, figure: fn(&crate::review::results::Figures) -> f64) -> f64 {
         let reads = self.measurement.read.as_ref().map_or(0.0, figure);
         let writes = self.measurement.write.as_ref().map_or(0.0, figure);

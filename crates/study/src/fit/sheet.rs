@@ -239,7 +239,12 @@ impl Run<'_> {
 /// A drive that is made in a moment, for runs of a second.
 fn small(config: &DriveConfig) -> DriveConfig {
     const LEAST: u64 = 64_000_000_000;
-    config.shrunk((config.capacity_bytes() / 16).max(LEAST))
+    let mut small = config.shrunk((config.capacity_bytes() / 16).max(LEAST));
+    if let (DriveConfig::Nand(whole), DriveConfig::Nand(small)) = (config, &mut small) {
+        // What is rated is what the whole drive's cache takes.
+        small.slc.clone_from(&whole.slc);
+    }
+    small
 }
 
 /// What the model of a drive makes of each of the ratings that it was made to meet, if there are any.

@@ -57,6 +57,12 @@ impl Medium for NandConfig {
         // The same number of blocks is kept free whatever their total, and two are open, each half written.
         let spare = f64::from(self.collection.watermark.low + 1);
         let data = (fewer - spare) / (usable - spare);
+        if let Some(slc) = &mut shrunk.slc {
+            // As large a share of the blocks.
+            let blocks =
+                f64::from(slc.blocks_per_die) * fewer / f64::from(geometry.blocks_per_plane);
+            slc.blocks_per_die = (libm::round(blocks) as u32).max(1);
+        }
         geometry.blocks_per_plane = fewer as u32;
         geometry.reserved = 0.0;
         // The buffer is as large as before, and under writes what is in it is not on the medium.

@@ -1,0 +1,155 @@
+//! `drivelab fill`: how long writes stay fast.
+
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::fill::{self, Request};
+use text::problem::Problems;
+use text::quantity::{Bytes, quantity};
+
+use crate::drive::DriveArgs;
+use crate::failure::Failure;
+use crate::limit;
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::stop::AtOnce;
+
+/// How long writes stay fast: GB and seconds until a drive slows down, the rate after it, how it recovers
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab fill 990pro-2000 t500-1000
+  drivelab fill p3plus-1000 --used 0,80 --csv fill.csv -o fill.html
+  drivelab fill 9100max-2400 --random --used 50
+
+Writes in order show the SLC cache of a desktop drive; --random shows how long erased blocks last. `drivelab run --over-time` has the \
+same over time for a job and a state of your own.
+
+Exit codes: 0 done, 2 bad usage or bad input.")]
+pub(crate) struct Args {
+    /// Names of drives (see `drivelab drives`) or paths of their TOML files
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Percent of the drive in use at the start
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = [50, 90, 98], value_parser = clap::value_parser!(u32).range(0..=100))]
+    used: Vec<u32>,
+
+    /// Random writes instead of writes in order
+    #[arg(long)]
+    random: bool,
+
+    /// Bytes of a write [default: 1MiB, random 4KiB]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::<Bytes>)]
+    bs: Option<Bytes>,
+
+    /// Writes in flight [default: 8, random 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    iodepth: Option<u32>,
+
+    /// The host the drives are in: a name or the path of a TOML file
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
+    host: String,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    /// Seeds, from --seed on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: the rate over what has been written
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: the rate over what has been written
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (drives, request) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let mut answers = Vec::new();
+    let mut problems = Problems::default();
+    for drive in &drives {
+        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
+        match fill::measure(&request, drive, &lab, &tell) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| {
+        let command = limit::command();
+        if let Some(path) = &args.csv {
+            write_whole(path, csv::decide::fill(&answers).as_bytes())?;
+        }
+        let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
+        if let Some(path) = &args.output {
+            let words = decide::page::Words {
+                title: String::from("How long writes stay fast"),
+                answers: sentences.clone(),
+                table: decide::fill::table(&answers, None),
+                method: decide::fill::method(&request, &answers, &command, None),
+            };
+            write_whole(path, decide::page::fill(&answers, &words).as_bytes())?;
+        }
+        limit::tell(
+            args.json
+                .then(|| decide::fill::json(&request, &answers, &command)),
+            &sentences,
+            |width| decide::fill::table(&answers, width),
+            |width| decide::fill::method(&request, &answers, &command, width),
+        )
+    })
+}
+
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let host = limit::taken(catalogue::host(&args.host), &mut problems);
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &[]).0);
+    let (block, depth) = match args.random {
+        true => (4096, 32),
+        false => (1 << 20, 8),
+    };
+    let block = args.bs.map_or(block, |bytes| bytes.0);
+    if block % 4096 != 0 || !(4096..=16 << 20).contains(&block) {
+        let what = format!("--bs: {block} bytes; write a multiple of 4 KiB, at most 16 MiB");
+        problems.0.extend(Problems::whole("command line", what).0);
+    }
+    if args.drives.settings().fill.is_some() {
+        let what = "--fill: `fill` tries several shares in use; write --used 50,90";
+        problems.0.extend(Problems::whole("command line", what).0);
+    }
+    let request = Request {
+        random: args.random,
+        block: block as u32,
+        depth: args.iodepth.unwrap_or(depth),
+        used: args.used.clone(),
+        // Where it could not be read there is a problem, and nothing runs.
+        host: host.unwrap_or_default(),
+        seed: args.seed.seed,
+        seeds: args.seeds,
+    };
+    let of_each = drives
+        .iter()
+        .filter_map(|drive| fill::check(&request, drive).err());
+    problems.0.extend(of_each.flat_map(|more| more.0));
+    problems.or((drives, request))
+}

@@ -1,0 +1,174 @@
+//! `drivelab mix`: reads and writes mixed, from reads alone to writes alone.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::load::Pattern;
+use study::decide::mix::{self, Request};
+use text::problem::Problems;
+
+use crate::drive::DriveArgs;
+use crate::failure::Failure;
+use crate::limit::{self, key_value};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::state::Begin;
+use crate::stop::AtOnce;
+
+/// Mixes of reads and writes: IOPS and latency from reads alone to writes alone, and where drives fall off
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab mix p4800x-375 p3700-1600
+  drivelab mix 950pro-256 --bs 16k --iodepth 8 --step 25
+  drivelab mix 'mirror(2*p4801x-100)' --rw rw --bs 128k --csv mix.csv -o mix.html
+
+Each mix runs with --iodepth in flight (closed loop) from the same state. `drivelab max` finds the highest load of one mix \
+within a limit.
+
+Exit codes: 0 done, 2 bad usage or bad input.")]
+pub(crate) struct Args {
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// As in fio: randrw, or rw for a mix in order
+    #[arg(long, value_name = "RW", default_value = "randrw")]
+    rw: String,
+
+    /// Steps between mixes, percent of reads
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    step: u32,
+
+    /// Block size, as in fio
+    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    bs: String,
+
+    /// I/Os in flight, all threads together
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    iodepth: u32,
+
+    /// Most threads that issue I/O [default: the cores of the host; in order one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    numjobs: Option<u32>,
+
+    /// Another option of fio's jobs, such as size=20% or ioengine=io_uring; may be given several times
+    #[arg(long = "fio", value_name = "KEY=VALUE", value_parser = key_value)]
+    options: Vec<(String, String)>,
+
+    /// The host the drives are in: a name or the path of a TOML file
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
+    host: String,
+
+    /// The drives' state at the start
+    #[arg(long, value_enum, default_value_t = Begin::Auto)]
+    state: Begin,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    /// Seeds, from --seed on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
+
+    /// I/Os of each run [default: 20000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    ios: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each mix
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: IOPS over the share of reads
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (drives, request) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let mut answers = Vec::new();
+    let mut problems = Problems::default();
+    for drive in &drives {
+        let tell = |share: f64| {
+            bar.message(format!("{}: {:.0} %", drive.id, 100.0 * share));
+            ControlFlow::Continue(())
+        };
+        match mix::measure(&request, drive, &lab, &tell) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| {
+        let command = limit::command();
+        if let Some(path) = &args.csv {
+            write_whole(path, csv::decide::mix(&answers).as_bytes())?;
+        }
+        let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
+        if let Some(path) = &args.output {
+            let words = decide::page::Words {
+                title: format!("Mixes of reads and writes, {} in flight", request.depth),
+                answers: sentences.clone(),
+                table: decide::mix::table(&answers, None),
+                method: decide::mix::method(&request, &answers, &command, None),
+            };
+            write_whole(path, decide::page::mix(&answers, &words).as_bytes())?;
+        }
+        limit::tell(
+            args.json
+                .then(|| decide::mix::json(&request, &answers, &command)),
+            &sentences,
+            |width| decide::mix::table(&answers, width),
+            |width| decide::mix::method(&request, &answers, &command, width),
+        )
+    })
+}
+
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    args.state.check(&args.drives.settings(), &mut problems);
+    let host = limit::taken(catalogue::host(&args.host), &mut problems);
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &[]).0);
+    let mut options = vec![(String::from("bs"), args.bs.clone())];
+    options.extend(args.options.iter().cloned());
+    let random = workload::fio::is_random(&args.rw);
+    let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
+    let threads = if random { cores } else { 1 };
+    let request = Request {
+        pattern: Pattern {
+            rw: args.rw.clone(),
+            read_percent: 50,
+            options,
+            threads: args.numjobs.unwrap_or(threads).max(1),
+        },
+        depth: args.iodepth,
+        percents: mix::percents(args.step),
+        // Where it could not be read there is a problem, and nothing runs.
+        host: host.unwrap_or_default(),
+        state: args.state.answered(|start| start.before(!random)),
+        ios: args.ios,
+        seed: args.seed.seed,
+        seeds: args.seeds,
+    };
+    problems
+        .0
+        .extend(mix::check(&request).err().unwrap_or_default().0);
+    problems.or((drives, request))
+}

@@ -1,0 +1,119 @@
+//! `drivelab mix` and `drivelab fill` as a user runs them.
+
+use crate::decide::json;
+use crate::rig::{drivelab, drivelab_in, text};
+
+#[test]
+fn a_flash_drive_falls_off_with_its_first_writes_and_says_so() {
+    let args = [
+        "mix",
+        "9100max-2400",
+        "--step",
+        "50",
+        "--seeds",
+        "2",
+        "--ios",
+        "4000",
+    ];
+    let (code, found) = json(&args);
+    assert_eq!(code, Some(0));
+    let answer = &found["answers"][0];
+    let percents = answer["points"].as_array().expect("points");
+    let percents: Vec<u64> = percents
+        .iter()
+        .filter_map(|it| it["read_percent"].as_u64())
+        .collect();
+    assert_eq!(percents, [100, 50, 0]);
+    assert_eq!(answer["falls_off"]["read_percent"][0], 100);
+    let iops = |at: usize| answer["points"][at]["iops"][0].as_f64().expect("a rate");
+    assert!(iops(1) < 0.75 * iops(0));
+    // The ends are all of themselves, and reads alone have no writes.
+    assert_eq!(answer["points"][0]["of_ends"], 1.0);
+    assert!(answer["points"][0]["write"].is_null());
+    assert!(answer["points"][1]["write"]["p99_us"].is_number());
+    let output = drivelab(&args);
+    let printed = text(&output.stdout);
+    let first = printed.lines().next().expect("a sentence");
+    assert!(first.starts_with("9100max-2400: "), "{printed}");
+    assert!(
+        printed.contains("falls off from 100 to 50 % reads"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("Again: drivelab mix 9100max-2400"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_is_no_mix_is_refused_with_all_that_is_wrong() {
+    let output = drivelab(&[
+        "mix",
+        "p4800x-375",
+        "--rw",
+        "randread",
+        "--fio",
+        "iodepth=4",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("is no mix") && said.contains("iodepth: is what"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let args = [
+        "fill",
+        "t500-1000",
+        "--used",
+        "10,80",
+        "--seeds",
+        "1",
+        "--csv",
+        "fill.csv",
+        "-o",
+        "fill.html",
+    ];
+    let output = drivelab_in(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let curve = std::fs::read_to_string(folder.path().join("fill.csv")).expect("written");
+    assert!(curve.starts_with("drive,model,used_percent,written_gb,seconds,mb_s\n"));
+    let page = std::fs::read_to_string(folder.path().join("fill.html")).expect("written");
+    assert!(page.contains("80 % in use"));
+    let (_, found) = json(&args[..6]);
+    let at = |index: usize, key: &str| {
+        let falls = &found["answers"][0]["at"][index]["falls_off"];
+        falls[key][0].as_f64().unwrap_or_else(|| panic!("{falls}"))
+    };
+    // A third of the cells that are not in use.
+    let (empty, full) = (at(0, "gb"), at(1, "gb"));
+    assert!((270.0..340.0).contains(&empty), "{empty}");
+    assert!((40.0..110.0).contains(&full), "{full}");
+    assert!(at(0, "slow_mb_s") < 1500.0);
+    let recovers = &found["answers"][0]["at"][0]["falls_off"]["recovers_seconds"];
+    assert!(
+        recovers.as_f64().is_some_and(|seconds| seconds >= 30.0),
+        "{recovers}"
+    );
+}
+
+#[test]
+fn writes_of_xpoint_stay_fast_and_pools_are_refused() {
+    let output = drivelab(&["fill", "p4800x-375", "--used", "90", "--seeds", "1"]);
+    assert!(
+        text(&output.stdout).contains("writes stay at"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = drivelab(&["fill", "mirror(2*p4801x-100)", "--fill", "50%"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("single drives") && said.contains("--used 50,90"),
+        "{said}"
+    );
+}

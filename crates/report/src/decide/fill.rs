@@ -1,0 +1,117 @@
+//! How long writes stay fast: `drivelab fill`.
+
+use serde_json::{Value, json};
+use study::decide::fill::{Answer, FallsOff, Filled, Request};
+use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, model, range, seeds};
+
+/// The answer on one drive: a sentence for each share in use.
+pub fn answer(answer: &Answer) -> Vec<String> {
+    let sentence = |one: &Filled| {
+        let fast = range(one.fast_mb_s, megabytes_a_second);
+        let head = format!("{}, {} % in use", answer.drive, one.used_percent);
+        let Some(falls) = &one.falls_off else {
+            let written = bytes_decimal(one.written_gb * 1e9);
+            return format!("{head}: writes stay at {fast} for all of the {written} that ran.");
+        };
+        format!(
+            "{head}: {} at {fast} ({}), then {}; {}.",
+            range(falls.gb, |gb| bytes_decimal(gb * 1e9)),
+            duration(falls.seconds[0]),
+            range(falls.slow_mb_s, megabytes_a_second),
+            recovers(falls),
+        )
+    };
+    answer.at.iter().map(sentence).collect()
+}
+
+fn recovers(falls: &FallsOff) -> String {
+    match falls.recovers_seconds {
+        Some(seconds) => format!("fast again after {} of idle time", duration(seconds)),
+        None => String::from("an idle hour does not make it fast again"),
+    }
+}
+
+/// A line for each share in use.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    table.set_header([
+        "drive",
+        "in use",
+        "fast MB/s",
+        "for GB",
+        "for",
+        "slow MB/s",
+        "recovers",
+        "to GB",
+    ]);
+    for answer in answers {
+        for one in &answer.at {
+            let mut cells = vec![
+                answer.drive.clone(),
+                format!("{} %", one.used_percent),
+                digits(one.fast_mb_s[0]),
+            ];
+            match &one.falls_off {
+                Some(falls) => cells.extend([
+                    digits(falls.gb[0]),
+                    duration(falls.seconds[0]),
+                    digits(falls.slow_mb_s[0]),
+                    falls
+                        .recovers_seconds
+                        .map_or_else(|| String::from("no"), duration),
+                    digits(falls.recovered_gb),
+                ]),
+                None => cells.extend([
+                    format!("{}+", digits(one.written_gb)),
+                    String::from("-"),
+                    String::from("-"),
+                    String::from("-"),
+                    String::from("-"),
+                ]),
+            }
+            table.add_row(cells);
+        }
+    }
+    right(&mut table, 1..usize::MAX);
+    folded(&table, 2, width)
+}
+
+/// What a reader should know of how it was found.
+pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+    let how = format!(
+        "{} writes of {} B, {} in flight, on {}, {}; filled in order up to the share in use, the rest trimmed{}. A rate below three quarters of the first is slow. \"recovers\": the shortest of nine idle times up to an hour after which it takes nine tenths of what it takes after an hour (\"to GB\"), first seed. A flash drive is simulated as one of 16 GiB that behaves alike; heat is left out.",
+        if request.random { "Random" } else { "In-order" },
+        request.block,
+        request.depth,
+        request.host.id,
+        seeds(request.seed, request.seeds),
+        if request.random {
+            "; writes go anywhere"
+        } else {
+            "; writes begin where that ends and go on from the first block"
+        },
+    );
+    let mut lines = vec![paragraph("", &how, width)];
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let asked = json!({
+        "random": request.random,
+        "block_bytes": request.block,
+        "in_flight": request.depth,
+        "used_percents": request.used,
+        "host": request.host.id,
+        "seed": request.seed,
+        "seeds": request.seeds,
+    });
+    document("drivelab fill", command, &asked, &answers)
+}

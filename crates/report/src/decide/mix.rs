@@ -1,0 +1,113 @@
+//! Reads and writes mixed: `drivelab mix`.
+
+use serde_json::{Value, json};
+use study::decide::mix::{Answer, Latency, Point, Request};
+use text::digits::{count, digits, microseconds};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, model, percent, range, seeds};
+
+/// The answer on one drive: the two ends and where it falls off; then what it does in between.
+pub fn answer(answer: &Answer) -> Vec<String> {
+    let iops = |point: &Point| range(point.iops, count);
+    let at = |percent: u32| answer.points.iter().find(|one| one.read_percent == percent);
+    let ends = [(100, "reads alone"), (0, "writes alone")];
+    let ends = ends
+        .into_iter()
+        .filter_map(|(percent, what)| Some(format!("{} IOPS of {what}", iops(at(percent)?))));
+    let ends: Vec<String> = ends.collect();
+    let step = match answer.falls_off {
+        Some(step) => format!(
+            "falls off from {} to {} % reads, to {} of the IOPS",
+            step.read_percent[0],
+            step.read_percent[1],
+            percent(Some(step.kept))
+        ),
+        None => String::from("no step costs a quarter of the IOPS"),
+    };
+    let mut lines = vec![format!("{}: {}; {step}.", answer.drive, ends.join(", "))];
+    if let Some(least) = answer.least_of_ends {
+        let share = percent(Some(least.of_ends));
+        lines.push(match least.of_ends {
+            below if below < 0.9 => format!(
+                "With {} % reads it does {share} of what reads alone and writes alone would do in turn: they get in each other's way.",
+                least.read_percent
+            ),
+            _ => format!(
+                "Every mix does at least {share} of what reads alone and writes alone would do in turn."
+            ),
+        });
+    }
+    lines
+}
+
+fn latency(one: Option<Latency>) -> [String; 2] {
+    let Some(one) = one else {
+        return [String::from("-"), String::from("-")];
+    };
+    let p99 = one
+        .p99_us
+        .map_or_else(|| String::from("too few"), microseconds);
+    [microseconds(one.mean_us), p99]
+}
+
+/// A line for each mix.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    table.set_header([
+        "drive", "reads", "IOPS", "MB/s", "read", "p99", "write", "p99", "of ends",
+    ]);
+    for answer in answers {
+        for point in &answer.points {
+            let mut cells = vec![
+                answer.drive.clone(),
+                format!("{} %", point.read_percent),
+                count(point.iops[0]),
+                digits(point.mb_s),
+            ];
+            cells.extend(latency(point.read));
+            cells.extend(latency(point.write));
+            cells.push(percent(point.of_ends));
+            table.add_row(cells);
+        }
+    }
+    right(&mut table, 1..usize::MAX);
+    folded(&table, 2, width)
+}
+
+/// What a reader should know of how it was found.
+pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+    let options = request.pattern.options.iter();
+    let options: Vec<String> = options
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let how = format!(
+        "{} with {} in flight on {}, {}, drives {} at the start, {}. Each mix begins in that state. \"of ends\": IOPS as a share of what reads alone and writes alone would do in turn. Latency is fio's, from issue; IOPS are the mean of the seeds.",
+        request.pattern.rw,
+        request.depth,
+        request.host.id,
+        options.join(" "),
+        request.state.name(),
+        seeds(request.seed, request.seeds),
+    );
+    let mut lines = vec![paragraph("", &how, width)];
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let asked = json!({
+        "pattern": request.pattern,
+        "in_flight": request.depth,
+        "read_percents": request.percents,
+        "host": request.host.id,
+        "state": request.state.name(),
+        "seed": request.seed,
+        "seeds": request.seeds,
+    });
+    document("drivelab mix", command, &asked, &answers)
+}

@@ -320,19 +320,35 @@ fn filled(
             (Some(at), true) => Some(recovers(&mut on, &written[..at], scale, small)?),
             _ => None,
         };
-        all.push((written, at, recovery));
+        all.push(Run {
+            written,
+            at,
+            recovery,
+        });
     }
+    Ok(figures(used, &all, scale))
+}
+
+/// What one seed wrote, where it fell off, and how it recovered.
+struct Run {
+    written: Written,
+    at: Option<usize>,
+    recovery: Option<(Option<f64>, f64)>,
+}
+
+/// The figures of all seeds, in bytes and seconds of the whole drive.
+fn figures(used: u32, all: &[Run], scale: f64) -> Filled {
     let sum =
         |some: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| some.iter().map(of).sum::<f64>() * scale;
     let figure = |of: &dyn Fn(&Written, usize) -> f64| {
         let each: Vec<f64> = all
             .iter()
-            .map(|(written, at, _)| of(written, at.unwrap_or(0)))
+            .map(|run| of(&run.written, run.at.unwrap_or(0)))
             .collect();
         spread(each.into_iter())
     };
-    let fell = all.iter().all(|(_, at, _)| at.is_some());
-    let recovery = all.iter().find_map(|(.., recovery)| *recovery);
+    let fell = all.iter().all(|run| run.at.is_some());
+    let recovery = all.iter().find_map(|run| run.recovery);
     let falls_off = fell.then(|| FallsOff {
         gb: figure(&|written, at| sum(&written[..at], |piece| piece.0) * 1e-9),
         seconds: figure(&|written, at| sum(&written[..at], |piece| piece.1)),
@@ -342,16 +358,14 @@ fn filled(
         recovers_seconds: recovery.and_then(|it| it.0),
         recovered_gb: rounded(recovery.map_or(0.0, |it| it.1) * scale * 1e-9),
     });
-    let most = all
-        .iter()
-        .map(|(written, ..)| sum(written, |piece| piece.0));
-    Ok(Filled {
+    let most = all.iter().map(|run| sum(&run.written, |piece| piece.0));
+    Filled {
         used_percent: used,
         fast_mb_s: figure(&|written, _| first_rate(written) * 1e-6),
         falls_off,
         written_gb: rounded(most.fold(0.0, f64::max) * 1e-9),
-        curve: curve(&all[0].0, scale),
-    })
+        curve: curve(&all[0].written, scale),
+    }
 }
 
 fn has_flash(config: &DriveConfig) -> bool {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use model::Stream;
 
-use crate::choice::{Lost, choices};
+use crate::choice::choices;
 use crate::log::{Event, Head, Kind, Log, Note, Submission, Writer};
+use crate::lost::Lost;
 use crate::moments::{Assumptions, Bug, Walk};
 
 /// Bytes of the drive.

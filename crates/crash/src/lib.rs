@@ -13,14 +13,15 @@ pub mod image;
 mod law;
 pub mod log;
 pub mod log_writes;
+pub mod lost;
 pub mod moments;
 pub mod name;
 pub mod needs;
 pub mod search;
 pub mod shrink;
 
-pub use choice::Lost;
 pub use image::{Fork, Image};
 pub use log::{Head, Kind, Log};
+pub use lost::Lost;
 pub use moments::{Assumptions, Moment, Piece, Walk};
 pub use needs::{Loss, Needs};

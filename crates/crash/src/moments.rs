@@ -12,9 +12,9 @@
 //! earlier one. Trims and write-zeroes longer than 64 KiB are one piece. Not modelled: two overlapping writes, both in flight,
 //! that the drive applies in the other order.
 
-use crate::choice::Lost;
 use crate::image::{Fork, Image};
 use crate::log::{Command, Event, Kind, Log};
+use crate::lost::Lost;
 
 /// Longest trim or write-zeroes that is cut into pieces, in bytes.
 const LONGEST_CUT: u64 = 64 << 10;

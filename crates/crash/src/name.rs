@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::choice::Lost;
+use crate::lost::Lost;
 use crate::moments::Walk;
 
 /// A name as it was read.

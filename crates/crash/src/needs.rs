@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::choice::Lost;
 use crate::log::Event;
+use crate::lost::Lost;
 use crate::moments::Walk;
 
 /// What must be lost for an image to exist.

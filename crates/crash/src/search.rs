@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::choice::{Lost, all_of, choices};
+use crate::choice::{all_of, choices};
 use crate::image::Fork;
 use crate::log::Log;
+use crate::lost::Lost;
 use crate::moments::{Assumptions, Moment, Walk};
 use crate::name::name;
 use crate::needs::{Loss, Needs};

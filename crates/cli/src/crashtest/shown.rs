@@ -11,7 +11,7 @@ use crash::{Kind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
 
-use super::source::{Source, of_sheet};
+use super::source::{Source, of_sheet, quoted};
 
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
@@ -120,15 +120,6 @@ pub(super) fn words(class: Class, line: &str) -> String {
     match line.strip_prefix(class.word()) {
         Some(rest) => format!("{}{rest}", class.word()),
         None => format!("{}: {line}", class.word()),
-    }
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

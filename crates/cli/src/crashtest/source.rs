@@ -29,11 +29,12 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn read(args: &Args) -> Result<Source, Failure> {
         let (log, mut arguments) = match (&args.from, &args.from_log_writes) {
-            (Some(path), _) => (own(path)?, format!("--from {}", quoted(path))),
+            (Some(path), _) => (own(path)?, format!("--from {}", quoted_path(path))),
             (None, Some(path)) => {
                 let base = args.base.as_deref();
-                let of_base = base.map_or(String::new(), |it| format!(" --base {}", quoted(it)));
-                let named = format!("--from-log-writes {}{of_base}", quoted(path));
+                let of_base =
+                    base.map_or(String::new(), |it| format!(" --base {}", quoted_path(it)));
+                let named = format!("--from-log-writes {}{of_base}", quoted_path(path));
                 (foreign(path, base)?, named)
             }
             (None, None) => return Err(bad("no log", "add --from LOG")),
@@ -78,8 +79,17 @@ impl Source {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    super::shown::quoted(&path.display().to_string())
+fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 fn bytes_of(option: &str, path: &Path) -> Result<Vec<u8>, Failure> {

@@ -1,0 +1,36 @@
+//! Sets of lost pieces.
+
+/// A set of lost pieces, by their index at one moment.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Lost {
+    words: Vec<u64>,
+}
+
+impl Lost {
+    /// Nothing of so many pieces.
+    pub fn nothing(count: usize) -> Lost {
+        Lost {
+            words: vec![0; count.div_ceil(64)],
+        }
+    }
+
+    /// The pieces for which this is true.
+    pub fn of(count: usize, mut lost: impl FnMut(usize) -> bool) -> Lost {
+        let mut set = Lost::nothing(count);
+        for index in (0..count).filter(|index| lost(*index)) {
+            set.words[index / 64] |= 1 << (index % 64);
+        }
+        set
+    }
+
+    /// Whether this piece is lost.
+    pub fn contains(&self, index: usize) -> bool {
+        let word = self.words.get(index / 64);
+        word.is_some_and(|word| word & 1 << (index % 64) != 0)
+    }
+
+    /// How many are lost.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|it| it.count_ones() as usize).sum()
+    }
+}

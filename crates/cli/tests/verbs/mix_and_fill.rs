@@ -83,7 +83,7 @@ fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
     let curve = std::fs::read_to_string(folder.path().join("fill.csv")).expect("written");
     assert!(curve.starts_with("drive,model,used_percent,written_gb,seconds,mb_s\n"));
     let page = std::fs::read_to_string(folder.path().join("fill.html")).expect("written");
-    assert!(page.contains("80 % in use"));
+    assert!(page.contains("t500-1000, 80 %"));
     let (_, found) = json(&args[..6]);
     let at = |index: usize, key: &str| {
         let falls = &found["answers"][0]["at"][index]["falls_off"];

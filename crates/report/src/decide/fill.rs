@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use study::decide::fill::{Answer, FallsOff, Filled, Request};
-use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
+use text::digits::{bytes_binary, bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, model, range, seeds};
@@ -82,9 +82,9 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 /// What a reader should know of how it was found.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let how = format!(
-        "{} writes of {} B, {} in flight, on {}, {}; filled in order up to the share in use, the rest trimmed{}. A rate below three quarters of the first is slow. \"recovers\": the shortest of nine idle times up to an hour after which it takes nine tenths of what it takes after an hour (\"to GB\"), first seed. A flash drive is simulated as one of 16 GiB that behaves alike; heat is left out.",
+        "{} writes of {}, {} in flight, on {}, {}; filled in order up to the share in use, the rest trimmed{}. A rate below three quarters of the first is slow. \"recovers\": the shortest of nine idle times up to an hour after which it takes nine tenths of what it takes after an hour (\"to GB\"), first seed. A flash drive is simulated as one of 16 GiB that behaves alike; heat is left out.",
         if request.random { "Random" } else { "In-order" },
-        request.block,
+        bytes_binary(f64::from(request.block)),
         request.depth,
         request.host.id,
         seeds(request.seed, request.seeds),

@@ -30,11 +30,12 @@ pub fn answer(answer: &Answer) -> Vec<String> {
         let share = percent(Some(least.of_ends));
         lines.push(match least.of_ends {
             below if below < 0.9 => format!(
-                "With {} % reads it does {share} of what reads alone and writes alone would do in turn: they get in each other's way.",
-                least.read_percent
+                "With {} % reads {} does {share} of what reads alone and writes alone would do in turn: they get in each other's way.",
+                least.read_percent, answer.drive
             ),
             _ => format!(
-                "Every mix does at least {share} of what reads alone and writes alone would do in turn."
+                "Every mix on {} does at least {share} of what reads alone and writes alone would do in turn.",
+                answer.drive
             ),
         });
     }

@@ -135,7 +135,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
         .iter()
         .flat_map(|answer| answer.at.iter().map(move |one| (answer, one)));
     let lines = curves.map(|(answer, one)| Line {
-        name: format!("{}, {} % in use", answer.drive, one.used_percent),
+        name: format!("{}, {} %", answer.drive, one.used_percent),
         points: one
             .curve
             .iter()
@@ -153,7 +153,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     };
     page(
         words,
-        "Each point is a quarter percent of the capacity, first seed.",
+        "Each point is a quarter percent of the capacity, first seed. Beside a drive's name stands how much of it is in use at the start.",
         &plot,
     )
 }

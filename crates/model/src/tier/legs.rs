@@ -95,6 +95,21 @@ pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result
     Ok(())
 }
 
+/// The same, where each leg has to take it.
+pub(super) fn say_on_all(
+    labels: &mut Labels,
+    at: u64,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    labels.say();
+    for leg in labels.legs() {
+        let place = labels.place();
+        write_label(labels, at, (leg, place), below).map_err(unwritable(leg))?;
+        below.sync(leg).map_err(unwritable(leg))?;
+    }
+    Ok(())
+}
+
 /// The newest of the two labels of a leg that is there.
 fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option<Label> {
     let regions = own.regions(0, at).end;

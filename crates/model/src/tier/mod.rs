@@ -185,6 +185,16 @@ pub trait Tier {
         Err(Damage::Unsupported)
     }
 
+    /// The pool's recovery has ended, and what was written for it has to be as after a rest: marks of it go, lest the first writes of
+    /// clients find another pool than one that was made just now.
+    ///
+    /// # Errors
+    /// If a child does not take it.
+    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+        let _ = below;
+        Ok(())
+    }
+
     /// Only these ranges of its addresses are used by what is above it.
     fn used(&mut self, ranges: &[Range]) {
         let _ = ranges;
@@ -435,6 +445,9 @@ macro_rules! tiers {
             }
             fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
                 match self { $(AnyTier::$name(tier) => tier.renewed(child, below),)* }
+            }
+            fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+                match self { $(AnyTier::$name(tier) => tier.settle(below),)* }
             }
             fn used(&mut self, ranges: &[Range]) {
                 match self { $(AnyTier::$name(tier) => tier.used(ranges),)* }

@@ -215,6 +215,7 @@ pub fn open<M: Medium>(
             tier.used(used);
         }
     }
+    settle(config, &openings, &mut tiers, images);
     all_served(config, &tiers)?;
     let mark = match start.mark {
         0 => mark_of(config, images),
@@ -228,6 +229,32 @@ pub fn open<M: Medium>(
         opening,
         before,
     })
+}
+
+/// Tells all tiers that recovery has ended, those above first: what they write then marks those below.
+fn settle<M: Medium>(
+    config: &PoolConfig<M>,
+    openings: &Openings,
+    tiers: &mut [Result<AnyTier, Damage>],
+    images: &mut impl Images,
+) {
+    for index in (0..tiers.len()).rev() {
+        let (below, rest) = tiers.split_at_mut(index);
+        let mut below = Children {
+            config: &config.tiers,
+            tiers: Tiers::Open(below),
+            tier: index,
+            images: &mut *images,
+            openings: Some(openings),
+            anew: false,
+            found: &mut Vec::new(),
+        };
+        if let Some(Ok(tier)) = rest.first_mut()
+            && let Err(damage) = tier.settle(&mut below)
+        {
+            rest[0] = Err(damage);
+        }
+    }
 }
 
 /// Which ranges of its addresses are used, of each tier.

@@ -555,6 +555,10 @@ impl Tier for Mirror {
         Ok(())
     }
 
+    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+        recover::settle(self, below)
+    }
+
     fn used(&mut self, ranges: &[Range]) {
         self.used = ranges.to_vec();
     }

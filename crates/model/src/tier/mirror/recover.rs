@@ -2,7 +2,7 @@
 //!
 //! Of the legs in sync the first that has the newest label is copied over the others where regions are marked, on any of their
 //! labels. Stale legs get what they lack while the mirror is in use ([`super::copying`]). Labels are written anew in each
-//! opening, on the legs in sync. What a tier above writes while it recovers is marked before, too.
+//! opening, on the legs in sync. What a tier above writes while it recovers is marked before, too, until the recovery of the pool ends.
 
 use super::{Child, Mirror, REST};
 use crate::data::{Unreadable, Unwritable};
@@ -52,7 +52,7 @@ pub(super) fn recover(
 }
 
 /// Marks a range that the tier above is about to write while nothing runs, as for a client: a crash between the legs leaves
-/// them unlike there, and legs that are copied to later get it. The marks go when the mirror rests.
+/// them unlike there, and legs that are copied to later get it. The marks go when recovery has ended, or when the mirror rests.
 ///
 /// # Errors
 /// If a leg in sync does not take the label.
@@ -68,6 +68,19 @@ pub(super) fn mark(
     }
     mirror.rest_at = mirror.rest_at.min(Time::ZERO + REST);
     legs::write_marks(&mut mirror.labels, mirror.bytes, below)
+}
+
+/// Takes the marks of such writes away where all legs have them.
+pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), Damage> {
+    if mirror.rest_at == Time::NEVER || !mirror.labels.is_whole() {
+        return Ok(());
+    }
+    for leg in mirror.legs() {
+        below.sync(leg).map_err(unwritable(leg))?;
+    }
+    mirror.labels.clean();
+    mirror.rest_at = Time::NEVER;
+    legs::say_on_all(&mut mirror.labels, mirror.bytes, below)
 }
 
 /// The pieces of all marked regions.

@@ -31,7 +31,7 @@ use self::shape::Shape;
 use self::work::Work;
 use super::labels::Labels;
 use super::legs;
-use super::offline::Below;
+use super::offline::{Below, Damage};
 use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
 use crate::anatomy::{Anatomy, Part};
@@ -428,6 +428,19 @@ impl Tier for Array {
             self.rest_at = Time::ZERO + REST;
         }
         recover::write(self, at, data, below)
+    }
+
+    fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
+        if self.rest_at == Time::NEVER || !self.labels.is_whole() {
+            return Ok(());
+        }
+        for child in self.children() {
+            below.sync(child).map_err(legs::unwritable(child))?;
+        }
+        self.labels.at_rest();
+        self.rest_at = Time::NEVER;
+        let labels_at = self.labels_at();
+        legs::say_on_all(&mut self.labels, labels_at, below)
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {

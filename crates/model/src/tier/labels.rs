@@ -147,15 +147,6 @@ impl Labels {
         self.changed = true;
     }
 
-    /// What is marked goes out with a label that is written at once; its sequence.
-    pub(super) fn mark_now(&mut self) -> u64 {
-        self.sequence += 1;
-        self.changed = false;
-        self.written.copy(&self.known);
-        self.on_its_way.copy(&self.known);
-        self.sequence
-    }
-
     /// Legs that reads go to: in sync, and the labels say so.
     #[inline]
     pub(super) fn readable(&self) -> u32 {

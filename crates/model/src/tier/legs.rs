@@ -53,24 +53,6 @@ pub(super) fn strip(at: u64, leg: Child, below: &mut dyn Below) -> Result<(), Da
     below.sync(leg).map_err(unwritable(leg))
 }
 
-/// A label with the marks that have become known goes to all legs in sync, while nothing runs. `at` is where labels begin.
-///
-/// # Errors
-/// If one of them does not take it.
-pub(super) fn write_marks(
-    labels: &mut Labels,
-    at: u64,
-    below: &mut dyn Below,
-) -> Result<(), Unwritable> {
-    let place = labels.mark_now() % 2;
-    let in_sync = labels.known.in_sync;
-    for leg in labels.legs().filter(|leg| in_sync & (1 << leg) != 0) {
-        write_label(labels, at, (leg, place), below)?;
-        below.sync(leg)?;
-    }
-    Ok(())
-}
-
 fn write_label(
     labels: &Labels,
     at: u64,
@@ -83,29 +65,16 @@ fn write_label(
     below.write(leg, at + place * label::BYTES as u64, &bytes)
 }
 
-/// The next label on all legs in sync, while nothing runs.
-pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Unwritable> {
+/// What is known goes out as the next label, to all legs in sync, while nothing runs. `at` is where labels begin.
+///
+/// # Errors
+/// The first leg that does not take it.
+pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Child> {
     labels.say();
-    for leg in labels.legs() {
-        if labels.known.in_sync & (1 << leg) != 0 {
-            write_label(labels, at, (leg, labels.place()), below)?;
-            below.sync(leg)?;
-        }
-    }
-    Ok(())
-}
-
-/// The same, where each leg has to take it.
-pub(super) fn say_on_all(
-    labels: &mut Labels,
-    at: u64,
-    below: &mut dyn Below,
-) -> Result<(), Damage> {
-    labels.say();
-    for leg in labels.legs() {
-        let place = labels.place();
-        write_label(labels, at, (leg, place), below).map_err(unwritable(leg))?;
-        below.sync(leg).map_err(unwritable(leg))?;
+    let in_sync = labels.known.in_sync;
+    for leg in labels.legs().filter(|leg| in_sync & (1 << leg) != 0) {
+        let written = write_label(labels, at, (leg, labels.place()), below);
+        written.and_then(|()| below.sync(leg)).map_err(|_| leg)?;
     }
     Ok(())
 }

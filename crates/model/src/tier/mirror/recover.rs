@@ -67,7 +67,7 @@ pub(super) fn mark(
         return Ok(());
     }
     mirror.rest_at = mirror.rest_at.min(Time::ZERO + REST);
-    legs::write_marks(&mut mirror.labels, mirror.bytes, below)
+    legs::say(&mut mirror.labels, mirror.bytes, below).map_err(|_| Unwritable)
 }
 
 /// Takes the marks of such writes away where all legs have them.
@@ -80,7 +80,7 @@ pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), D
     }
     mirror.labels.clean();
     mirror.rest_at = Time::NEVER;
-    legs::say_on_all(&mut mirror.labels, mirror.bytes, below)
+    legs::say(&mut mirror.labels, mirror.bytes, below).map_err(Damage::Unwritable)
 }
 
 /// The pieces of all marked regions.

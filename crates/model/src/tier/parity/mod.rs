@@ -424,7 +424,7 @@ impl Tier for Array {
         let until = (at + data.len() as u64).div_ceil(size) * chunk;
         if !self.labels.mark_busy(rows, until - rows) {
             let labels_at = self.labels_at();
-            legs::say(&mut self.labels, labels_at, below)?;
+            legs::say(&mut self.labels, labels_at, below).map_err(|_| Unwritable)?;
             self.rest_at = Time::ZERO + REST;
         }
         recover::write(self, at, data, below)
@@ -440,7 +440,7 @@ impl Tier for Array {
         self.labels.at_rest();
         self.rest_at = Time::NEVER;
         let labels_at = self.labels_at();
-        legs::say_on_all(&mut self.labels, labels_at, below)
+        legs::say(&mut self.labels, labels_at, below).map_err(Damage::Unwritable)
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {

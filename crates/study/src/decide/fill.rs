@@ -145,8 +145,7 @@ impl Writing<'_> {
             mix: Mix::Write,
             random: self.request.random,
             norandommap: true,
-            block_sizes: [const { BlockSizes::Fixed(4096) }; 3]
-                .map(|_| BlockSizes::Fixed(self.request.block)),
+            block_sizes: std::array::from_fn(|_| BlockSizes::Fixed(self.request.block)),
             iodepth: self.request.depth,
             offset: Extent::Bytes(offset),
             size: Some(Extent::Bytes(size / block * block)),
@@ -248,7 +247,6 @@ pub fn measure(
     lab: &Lab,
     tell: &dyn Fn(String),
 ) -> Result<Answer, Problems> {
-    let whole = drive.config.capacity_bytes();
     let small = match &drive.config {
         DriveConfig::Nand(_) | DriveConfig::Raid0(_) => drive.config.shrunk(SMALL),
         config => config.clone(),
@@ -259,7 +257,6 @@ pub fn measure(
         tell(format!("{used} % in use"));
         at.push(filled(request, drive, &small, lab, used)?);
     }
-    debug_assert!(small.capacity_bytes() <= whole);
     Ok(Answer {
         drive: drive.id.clone(),
         model: known.grade.name(),

@@ -79,6 +79,18 @@ pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result
     Ok(())
 }
 
+/// All legs have everything, also on their media: marks go, in the next label.
+///
+/// # Errors
+/// The first leg that does not take it.
+pub(super) fn settle(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Damage> {
+    for leg in labels.legs() {
+        below.sync(leg).map_err(unwritable(leg))?;
+    }
+    labels.at_rest();
+    say(labels, at, below).map_err(Damage::Unwritable)
+}
+
 /// The newest of the two labels of a leg that is there.
 fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option<Label> {
     let regions = own.regions(0, at).end;

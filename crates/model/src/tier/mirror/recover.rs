@@ -75,12 +75,8 @@ pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), D
     if mirror.rest_at == Time::NEVER || !mirror.labels.is_whole() {
         return Ok(());
     }
-    for leg in mirror.legs() {
-        below.sync(leg).map_err(unwritable(leg))?;
-    }
-    mirror.labels.clean();
     mirror.rest_at = Time::NEVER;
-    legs::say(&mut mirror.labels, mirror.bytes, below).map_err(Damage::Unwritable)
+    legs::settle(&mut mirror.labels, mirror.bytes, below)
 }
 
 /// The pieces of all marked regions.

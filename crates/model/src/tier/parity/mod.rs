@@ -434,13 +434,9 @@ impl Tier for Array {
         if self.rest_at == Time::NEVER || !self.labels.is_whole() {
             return Ok(());
         }
-        for child in self.children() {
-            below.sync(child).map_err(legs::unwritable(child))?;
-        }
-        self.labels.at_rest();
         self.rest_at = Time::NEVER;
         let labels_at = self.labels_at();
-        legs::say(&mut self.labels, labels_at, below).map_err(Damage::Unwritable)
+        legs::settle(&mut self.labels, labels_at, below)
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {

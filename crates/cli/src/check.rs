@@ -85,14 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         |drive| &drive.id,
         |drive, go_on| check.answer(drive, &conditions, &lab, go_on),
     );
-    let (mut answers, mut problems) = (Vec::new(), Problems::default());
-    for (drive, result) in drives.iter().zip(results) {
-        match result {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
-        }
-    }
-    problems.or(())?;
+    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
     stop.results(|| print(args, &check, &conditions, &answers))?;
     let failed = answers.iter().filter(|answer| answer.passes == Some(false));
     let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();

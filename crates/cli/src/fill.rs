@@ -82,17 +82,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let mut answers = Vec::new();
-    let mut problems = Problems::default();
-    for drive in &drives {
+    let answers = limit::all(drives.iter().map(|drive| {
         let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
-        match fill::measure(&request, drive, &lab, &tell) {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
-        }
-    }
+        (&*drive.id, fill::measure(&request, drive, &lab, &tell))
+    }));
     bar.finish();
-    problems.or(())?;
+    let answers = answers?;
     stop.results(|| {
         let command = limit::command();
         if let Some(path) = &args.csv {

@@ -134,15 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         |drive| &drive.id,
         |drive, go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
     );
-    let mut answers = Vec::new();
-    let mut problems = Problems::default();
-    for (drive, result) in drives.iter().zip(results) {
-        match result {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
-        }
-    }
-    problems.or(())?;
+    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
     stop.results(|| print(args, &answers, &conditions))?;
     let short = answers
         .iter()

@@ -45,12 +45,26 @@ pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Op
 }
 
 /// Problems of one drive among several.
-pub(crate) fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
+fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
     let drive = drive.to_owned();
     problems.0.into_iter().map(move |problem| Problem {
         what: format!("on {drive}: {}", problem.what),
         ..problem
     })
+}
+
+/// The answers on all drives, or everything that is wrong, each with its drive.
+pub(crate) fn all<'a, A>(
+    results: impl IntoIterator<Item = (&'a str, Result<A, Problems>)>,
+) -> Result<Vec<A>, Problems> {
+    let (mut answers, mut problems) = (Vec::new(), Problems::default());
+    for (drive, result) in results {
+        match result {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(of_drive(more, drive)),
+        }
+    }
+    problems.or(answers)
 }
 
 /// The command line that was given, quoted for a shell: what repeats the answer.

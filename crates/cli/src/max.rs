@@ -106,17 +106,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let mut answers = Vec::new();
-    let mut problems = Problems::default();
-    for drive in &drives {
+    let answers = limit::all(drives.iter().map(|drive| {
         let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
-        match max::highest(&request, drive, &lab, &tell) {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
-        }
-    }
+        (&*drive.id, max::highest(&request, drive, &lab, &tell))
+    }));
     bar.finish();
-    problems.or(())?;
+    let answers = answers?;
     stop.results(|| print(args, &request, &answers))?;
     let failed = answers.iter().filter(|answer| !answer.is_met());
     let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();

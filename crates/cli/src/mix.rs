@@ -1,6 +1,5 @@
 //! `drivelab mix`: reads and writes mixed, from reads alone to writes alone.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use catalogue::DriveSheet;
@@ -11,10 +10,10 @@ use study::decide::mix::{self, Request};
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
+use crate::each::of_each;
 use crate::failure::Failure;
 use crate::limit::{self, key_value};
 use crate::output::{self, write_whole};
-use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::AtOnce;
@@ -98,22 +97,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let mut answers = Vec::new();
-    let mut problems = Problems::default();
-    for drive in &drives {
-        let tell = |share: f64| {
-            bar.message(format!("{}: {:.0} %", drive.id, 100.0 * share));
-            ControlFlow::Continue(())
-        };
-        match mix::measure(&request, drive, &lab, &tell) {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
-        }
-    }
-    bar.finish();
-    problems.or(())?;
+    let results = of_each(
+        &drives,
+        |drive| &drive.id,
+        |drive, go_on| mix::measure(&request, drive, &lab, go_on),
+    );
+    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
     stop.results(|| {
         let command = limit::command();
         if let Some(path) = &args.csv {

@@ -154,8 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let (mut answers, mut problems) = (Vec::new(), Problems::default());
-    for (name, pool) in &pools {
+    let answers = limit::all(pools.iter().map(|(name, pool)| {
         bar.message(name.clone());
         let answer = match (&busy, &request.load.yours().workload) {
             (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab),
@@ -165,13 +164,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             }
             (None, Workload::Jobs(_)) => Err(no_trace()),
         };
-        match answer {
-            Ok(answer) => answers.push(answer),
-            Err(more) => problems.0.extend(limit::of_drive(more, name)),
-        }
-    }
+        (&**name, answer)
+    }));
     bar.finish();
-    problems.or(())?;
+    let answers = answers?;
     stop.results(|| print(args, &request, &answers))?;
     let limited = !request.slo.limits.is_empty();
     let missed = answers

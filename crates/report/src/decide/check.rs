@@ -5,7 +5,7 @@ use study::decide::check::{Answer, BySeed, Check};
 use study::decide::work::Conditions;
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, reading, seeds, with_unit};
+use super::{document, known_and_again, reading, seeds, with_unit};
 
 /// The answer, in a sentence or two.
 pub fn answer(check: &Check, answers: &[Answer]) -> String {
@@ -109,16 +109,14 @@ pub fn method(
         seeds(conditions.seed, conditions.seeds),
         check.name,
     );
-    let mut lines = vec![
+    let lines = vec![
         paragraph("Published: ", &check.published, width),
         paragraph("Source: ", &check.source, width),
         paragraph("", &how, width),
     ];
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// Everything as JSON.

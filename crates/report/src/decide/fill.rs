@@ -5,7 +5,7 @@ use study::decide::fill::{Answer, FallsOff, Filled, Request};
 use text::digits::{bytes_binary, bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, range, seeds};
+use super::{document, known_and_again, range, seeds};
 
 /// The answer on one drive: a sentence for each share in use.
 pub fn answer(answer: &Answer) -> Vec<String> {
@@ -94,12 +94,10 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
             "; writes begin where that ends and go on from the first block"
         },
     );
-    let mut lines = vec![paragraph("", &how, width)];
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let lines = vec![paragraph("", &how, width)];
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// Everything as JSON.

@@ -7,7 +7,7 @@ use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, range, seeds};
+use super::{document, known_and_again, range, seeds};
 
 /// The answer on one drive or pool, in a sentence or two.
 pub fn answer(answer: &Answer) -> String {
@@ -307,11 +307,9 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
         );
         lines.push(paragraph("", &how, width));
     }
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// S3's Table 1 as printed, by its own arithmetic and as it should be.

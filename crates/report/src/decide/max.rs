@@ -7,7 +7,7 @@ use study::decide::tally::busiest;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, percent, reading_within, seeds};
+use super::{document, known_and_again, percent, reading_within, seeds};
 
 /// The answer on one drive, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {
@@ -181,12 +181,10 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         seeds(request.seed, request.seeds),
         request.pattern.threads,
     );
-    let mut lines = vec![paragraph("", &how, width)];
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let lines = vec![paragraph("", &how, width)];
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// Everything as JSON.

@@ -5,7 +5,7 @@ use study::decide::mix::{Answer, Latency, Point, Request};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, percent, range, seeds};
+use super::{document, known_and_again, percent, range, seeds};
 
 /// The answer on one drive: the two ends and where it falls off; then what it does in between.
 pub fn answer(answer: &Answer) -> Vec<String> {
@@ -91,12 +91,10 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         request.state.name(),
         seeds(request.seed, request.seeds),
     );
-    let mut lines = vec![paragraph("", &how, width)];
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let lines = vec![paragraph("", &how, width)];
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// Everything as JSON.

@@ -84,6 +84,19 @@ fn model(drive: &str, grade: &str, rows: &str, width: Width) -> String {
     paragraph(&format!("{drive}: "), &words, width)
 }
 
+/// The end of a method: how well each drive's model is known, and the command that repeats the answer.
+fn known_and_again<'a>(
+    mut lines: Vec<String>,
+    drives: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+    command: &str,
+    width: Width,
+) -> String {
+    let known = drives.into_iter();
+    lines.extend(known.map(|(drive, grade, rows)| model(drive, grade, rows, width)));
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
 /// A document of ours: what it is, of which program, from which seed, and how to repeat it.
 fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl Serialize) -> Value {
     json!({

@@ -7,7 +7,7 @@ use text::digits::{
 };
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, percent, range, reading_within, seeds};
+use super::{document, known_and_again, percent, range, reading_within, seeds};
 
 /// What a cache of this size hits, beside the largest that was tried.
 fn hits(row: &Row, last: &Row, request: &Request) -> String {
@@ -238,11 +238,9 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         seeds(request.conditions.seed, request.conditions.seeds)
     );
     lines.push(paragraph("", &text, width));
-    for one in answers {
-        lines.push(model(&one.drive, one.model, &one.model_text, width));
-    }
-    lines.push(format!("Again: {command}"));
-    lines.join("\n")
+    let drives = answers.iter();
+    let drives = drives.map(|one| (&*one.drive, one.model, &*one.model_text));
+    known_and_again(lines, drives, command, width)
 }
 
 /// Everything as JSON.

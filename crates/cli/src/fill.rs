@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
+use model::Span;
 use report::{csv, decide};
 use study::decide::fill::{self, Request};
+use study::decide::load::{Height, Pattern};
 use text::problem::Problems;
-use text::quantity::{Bytes, quantity};
+use workload::job::BlockSizes;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
@@ -45,9 +47,9 @@ pub(crate) struct Args {
     #[arg(long)]
     random: bool,
 
-    /// Bytes of a write [default: 1MiB, random 4KiB]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::<Bytes>)]
-    bs: Option<Bytes>,
+    /// Block size, as in fio [default: 1m, random 4k]
+    #[arg(long, value_name = "SIZE")]
+    bs: Option<String>,
 
     /// Writes in flight [default: 8, random 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -120,21 +122,18 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
     let (block, depth) = match args.random {
-        true => (4096, 32),
-        false => (1 << 20, 8),
+        true => ("4k", 32),
+        false => ("1m", 8),
     };
-    let block = args.bs.map_or(block, |bytes| bytes.0);
-    if block % 4096 != 0 || !(4096..=16 << 20).contains(&block) {
-        let what = format!("--bs: {block} bytes; write a multiple of 4 KiB, at most 16 MiB");
-        problems.0.extend(Problems::whole("command line", what).0);
-    }
+    let block = block_bytes(args.bs.as_deref().unwrap_or(block));
+    let block = limit::taken(block, &mut problems).unwrap_or(4096);
     if args.drives.settings().fill.is_some() {
         let what = "--fill: `fill` tries several shares in use; write --used 50,90";
         problems.0.extend(Problems::whole("command line", what).0);
     }
     let request = Request {
         random: args.random,
-        block: block as u32,
+        block,
         depth: args.iodepth.unwrap_or(depth),
         used: args.used.clone(),
         // Where it could not be read there is a problem, and nothing runs.
@@ -147,4 +146,22 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         .filter_map(|drive| fill::check(&request, drive).err());
     problems.0.extend(of_each.flat_map(|more| more.0));
     problems.or((drives, request))
+}
+
+/// Bytes of a block size that is written as fio's.
+fn block_bytes(written: &str) -> Result<u32, Problems> {
+    let pattern = Pattern {
+        rw: String::from("write"),
+        read_percent: 0,
+        options: vec![(String::from("bs"), written.to_owned())],
+        threads: 1,
+    };
+    let jobs = pattern.jobs(Height::InFlight(1), Span::ZERO, Span::from_ms(1))?;
+    match jobs[0].block_sizes[1] {
+        BlockSizes::Fixed(bytes) if bytes % 4096 == 0 && bytes <= 16 << 20 => Ok(bytes),
+        _ => Err(Problems::whole(
+            "command line",
+            format!("--bs {written}: write a multiple of 4k, at most 16m"),
+        )),
+    }
 }

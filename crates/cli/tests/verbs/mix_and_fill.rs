@@ -109,6 +109,12 @@ fn writes_of_xpoint_stay_fast_and_pools_are_refused() {
         "{}",
         text(&output.stderr)
     );
+    for (block, says) in [("3k", "a multiple of 4k"), ("much", "")] {
+        let output = drivelab(&["fill", "990pro-2000", "--bs", block]);
+        assert_eq!(output.status.code(), Some(2), "{block}");
+        let said = text(&output.stderr);
+        assert!(said.contains(block) && said.contains(says), "{said}");
+    }
     let output = drivelab(&["fill", "mirror(2*p4801x-100)", "--fill", "50%"]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);

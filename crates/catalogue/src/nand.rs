@@ -12,7 +12,7 @@ use model::media::nand::{
 
 use super::{Context, MediumSection, Role, Section};
 
-/// What the host's writes do once the SLC cache is full: see [`SlcCache::folds`].
+/// The two ways in which writes continue once the SLC cache is full: see [`SlcCache::folds`].
 const WHEN_FULL: [(&str, bool); 2] = [("direct", false), ("fold", true)];
 
 const RATES: RangeInclusive<f64> = 1e6..=1e12;

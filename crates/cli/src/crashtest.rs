@@ -19,7 +19,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::output;
 use crate::seed::SeedArg;
 use crate::stop::Stop;
-use check::{Checker, Commanded};
+use check::{CheckCommand, Checker};
 use source::Source;
 
 /// Crash tests of your software: power cuts in what it wrote, judged by your checker
@@ -35,9 +35,9 @@ Examples:
   drivelab crashtest --from run.dlog --write-log-writes run.log
   drivelab crashtest --from-log-writes run.log --base before.img --list
 
-The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change; \
-DRIVELAB_ACKS and DRIVELAB_TRIES are files with the tokens (one a line) that were acknowledged and begun before the \
-power cut; DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
+The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change. \
+DRIVELAB_ACKS and DRIVELAB_TRIES are files with tokens, one a line: those that were acknowledged, and those that were \
+begun, before the power cut. DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
 
 Exit code 0: no image fails; 2: bad input, or the checker fails at the orderly end; 3: an image fails. \
@@ -59,11 +59,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DRIVE")]
     drive: Option<String>,
 
-    /// What a write may lose: whole parts of the drive, sectors of 512 B, or nothing but all of it
+    /// How a write may be torn: at the parts that the drive keeps whole, at sectors of 512 B, or not at all
     #[arg(long, value_enum, default_value = "part")]
     torn: Torn,
 
-    /// What flushes and force unit access make durable: everything before them, or nothing
+    /// Whether flushes and force unit access make writes durable, or do nothing
     #[arg(long, value_enum, default_value = "honest")]
     flush: Flush,
 
@@ -107,7 +107,7 @@ pub(crate) struct Args {
     seed: SeedArg,
 }
 
-/// What a write may lose.
+/// How a write may be torn.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Torn {
     /// Parts as the drive keeps them: 4096 B, hard disks 512 B
@@ -119,10 +119,10 @@ enum Torn {
     No,
 }
 
-/// What flushes do.
+/// Whether flushes make writes durable.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Flush {
-    /// What they promise
+    /// Writes before a flush are durable
     Honest,
     /// Nothing
     Lies,
@@ -226,13 +226,13 @@ fn checker<'a>(
     command: &'a str,
     stop: Option<&'a Stop>,
 ) -> Result<Checker<'a>, Failure> {
-    let commanded = Commanded {
+    let command = CheckCommand {
         command,
         limit: args.limit,
         bytes: log.head.bytes,
         seed: args.seed.seed,
     };
-    let checker = Checker::new(commanded, args.budget, stop);
+    let checker = Checker::new(command, args.budget, stop);
     checker.map_err(|error| Failure::failed("making a temporary folder", error))
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Seeds, from --seed on
+    /// Number of seeds, starting at --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: u32,
 

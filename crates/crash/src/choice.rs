@@ -28,7 +28,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(walk: &Walk<'_>) -> Shape {
+    fn from_walk(walk: &Walk<'_>) -> Shape {
         let (mut write, mut pieces, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (number, of_one) in walk.writes().enumerate() {
             let from = write.len();
@@ -60,7 +60,7 @@ impl Shape {
 
     /// Loses the writes for which this is true.
     fn writes(&self, mut lost: impl FnMut(usize) -> bool) -> Lost {
-        Lost::of(self.count(), |piece| lost(self.write[piece]))
+        Lost::from_fn(self.count(), |piece| lost(self.write[piece]))
     }
 
     /// The subset of this number of a kind; `None` if there are not as many.
@@ -70,7 +70,7 @@ impl Shape {
         match kind {
             0 => below(writes).map(|()| self.writes(|it| it == index)),
             1 => below(writes).map(|()| self.writes(|it| it != index)),
-            2 => below(pieces).map(|()| Lost::of(pieces, |it| it >= index)),
+            2 => below(pieces).map(|()| Lost::from_fn(pieces, |it| it >= index)),
             3 => below(writes).map(|()| {
                 let lost: BTreeSet<usize> = self.submitted[index..].iter().copied().collect();
                 self.writes(|it| lost.contains(&it))
@@ -83,7 +83,7 @@ impl Shape {
                 } else {
                     of_one.start..index + 1
                 };
-                Lost::of(pieces, |it| lost.contains(&it))
+                Lost::from_fn(pieces, |it| lost.contains(&it))
             }),
             6 => {
                 let run = self.runs.get(index)?;
@@ -113,7 +113,7 @@ pub fn all_of(pieces: usize) -> Option<usize> {
 
 /// The first `most` subsets of the moment of this walk, without repetition. A longer list begins with every shorter one.
 pub fn choices(walk: &Walk<'_>, most: usize, seed: u64) -> Vec<Lost> {
-    let shape = Shape::of(walk);
+    let shape = Shape::from_walk(walk);
     let count = shape.count();
     let mut list = List {
         most: all_of(count).map_or(most, |all| all.min(most)),
@@ -121,7 +121,7 @@ pub fn choices(walk: &Walk<'_>, most: usize, seed: u64) -> Vec<Lost> {
         seen: BTreeSet::new(),
     };
     list.add(Lost::nothing(count));
-    list.add(Lost::of(count, |_| true));
+    list.add(Lost::from_fn(count, |_| true));
     let mut stream = Stream::numbered(seed, "crash", walk.moment().number.into());
     for index in 0..(1 << EXHAUSTIVE).max(4 * list.most) {
         if list.is_full() {
@@ -134,9 +134,9 @@ pub fn choices(walk: &Walk<'_>, most: usize, seed: u64) -> Vec<Lost> {
         }
         if count > EXHAUSTIVE {
             let eighths = [1, 4, 7][index % 3];
-            list.add(Lost::of(count, |_| stream.below(8) < eighths));
+            list.add(Lost::from_fn(count, |_| stream.below(8) < eighths));
         } else {
-            list.add(Lost::of(count, |piece| index & 1 << piece != 0));
+            list.add(Lost::from_fn(count, |piece| index & 1 << piece != 0));
         }
     }
     list.chosen

@@ -37,7 +37,7 @@ impl Image {
         let touched: Vec<u64> = touched.map(|(number, _)| *number).collect();
         for number in touched {
             let mut page = self.page(number).copied().unwrap_or([0; PAGE]);
-            page[within(number, offset, bytes)].fill(0);
+            page[bytes_in_page(number, offset, bytes)].fill(0);
             self.put(number, page);
         }
     }
@@ -70,7 +70,7 @@ pub struct Fork<'a> {
 
 impl<'a> Fork<'a> {
     /// The same as the base.
-    pub fn of(base: &'a Image) -> Fork<'a> {
+    pub fn new(base: &'a Image) -> Fork<'a> {
         Fork {
             base,
             pages: BTreeMap::new(),
@@ -98,7 +98,7 @@ impl<'a> Fork<'a> {
         touched.sort_unstable();
         touched.dedup();
         for number in touched {
-            match within(number, offset, bytes) {
+            match bytes_in_page(number, offset, bytes) {
                 whole if whole.len() == PAGE => {
                     self.pages.insert(number, None);
                 }
@@ -164,7 +164,7 @@ fn pages_of(offset: u64, bytes: u64) -> std::ops::Range<u64> {
 }
 
 /// The bytes of a page that are in this range.
-fn within(number: u64, offset: u64, bytes: u64) -> std::ops::Range<usize> {
+fn bytes_in_page(number: u64, offset: u64, bytes: u64) -> std::ops::Range<usize> {
     let first = number * PAGE as u64;
     let start = offset.max(first) - first;
     let end = (offset + bytes).min(first + PAGE as u64) - first;
@@ -174,7 +174,7 @@ fn within(number: u64, offset: u64, bytes: u64) -> std::ops::Range<usize> {
 /// By page: its number, the bytes of it that a range touches, and where in the range these begin.
 fn spans(offset: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>, usize)> {
     pages_of(offset, length as u64).map(move |number| {
-        let within = within(number, offset, length as u64);
+        let within = bytes_in_page(number, offset, length as u64);
         let from = number * PAGE as u64 + within.start as u64 - offset;
         (number, within, from as usize)
     })
@@ -239,7 +239,7 @@ mod tests {
                 flat[offset as usize..(offset + bytes) as usize].fill(value);
             }
             let mut whole = base.clone();
-            let mut fork = Fork::of(&base);
+            let mut fork = Fork::new(&base);
             for &(offset, bytes, value) in second {
                 match value {
                     0 => {
@@ -257,7 +257,7 @@ mod tests {
             let mut read = vec![1; 8 * PAGE];
             fork.read(0, &mut read);
             assert_eq!(read, flat);
-            assert_eq!(fork.sum(), Fork::of(&whole).sum());
+            assert_eq!(fork.sum(), Fork::new(&whole).sum());
             assert_eq!(fork.sum(), whole.sum);
         }
     }

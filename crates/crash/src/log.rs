@@ -63,7 +63,7 @@ impl Head {
         )
     }
 
-    fn parse(text: &str) -> Result<Head, Malformed> {
+    fn parse(text: &str) -> Result<Head, LogError> {
         let mut head = Head {
             drive: String::new(),
             bytes: 0,
@@ -74,7 +74,7 @@ impl Head {
         let mut missing = vec!["drive", "bytes", "block", "part", "volatile"];
         let mut at = MAGIC.len() as u64 + 1;
         for line in text.lines().skip(1) {
-            let wrong = |what: String| Malformed { offset: at, what };
+            let wrong = |what: String| LogError { offset: at, what };
             let (key, value) = line
                 .split_once(": ")
                 .ok_or_else(|| wrong(format!("head: `{line}` is not `key: value`")))?;
@@ -105,7 +105,7 @@ impl Head {
         }
         match missing.first() {
             None => Ok(head),
-            Some(key) => Err(Malformed {
+            Some(key) => Err(LogError {
                 offset: at,
                 what: format!("head: key `{key}` is missing"),
             }),
@@ -178,20 +178,20 @@ impl Note {
 
 /// Why bytes are not a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Malformed {
+pub struct LogError {
     /// Byte of the file.
     pub offset: u64,
     /// What is wrong there.
     pub what: String,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.offset, self.what)
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for LogError {}
 
 /// A command of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -263,7 +263,7 @@ impl Log {
     ///
     /// # Errors
     /// The first thing that is wrong with the bytes, with its place. A log that ends within a frame is no error.
-    pub fn read(bytes: Vec<u8>) -> Result<Log, Malformed> {
+    pub fn read(bytes: Vec<u8>) -> Result<Log, LogError> {
         let (head, at) = read_head(&bytes)?;
         let mut log = Log {
             head,
@@ -279,7 +279,7 @@ impl Log {
         };
         let mut at = at;
         while let Some(end) = frame_end(&bytes, at)? {
-            log.take(&bytes, at..end).map_err(|what| Malformed {
+            log.take(&bytes, at..end).map_err(|what| LogError {
                 offset: at as u64,
                 what,
             })?;
@@ -410,8 +410,8 @@ impl Log {
     }
 }
 
-fn read_head(bytes: &[u8]) -> Result<(Head, usize), Malformed> {
-    let wrong = |what: &str| Malformed {
+fn read_head(bytes: &[u8]) -> Result<(Head, usize), LogError> {
+    let wrong = |what: &str| LogError {
         offset: 0,
         what: what.to_owned(),
     };
@@ -429,11 +429,11 @@ fn read_head(bytes: &[u8]) -> Result<(Head, usize), Malformed> {
 }
 
 /// Where the frame at `at` ends; `None` if the bytes end before.
-fn frame_end(bytes: &[u8], at: usize) -> Result<Option<usize>, Malformed> {
+fn frame_end(bytes: &[u8], at: usize) -> Result<Option<usize>, LogError> {
     if bytes.len() - at < FRAME {
         return Ok(None);
     }
-    let wrong = |what: String| Malformed {
+    let wrong = |what: String| LogError {
         offset: at as u64,
         what,
     };

@@ -5,7 +5,7 @@
 //! commands: what is read completes before the next entry, so nothing is in flight.
 
 use crate::log::{Command, Event};
-use crate::log::{Head, Kind, Log, Malformed, Note, Submission, Writer};
+use crate::log::{Head, Kind, Log, LogError, Note, Submission, Writer};
 
 /// First eight bytes, little-endian.
 const MAGIC: u64 = 0x006a_7366_7773_6872;
@@ -168,8 +168,8 @@ struct Entry<'a> {
 ///
 /// # Errors
 /// What is wrong with the bytes, and where.
-pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, Malformed> {
-    let wrong = |offset: usize, what: &str| Malformed {
+pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, LogError> {
+    let wrong = |offset: usize, what: &str| LogError {
         offset: offset as u64,
         what: what.to_owned(),
     };

@@ -15,7 +15,7 @@ impl Lost {
     }
 
     /// The pieces for which this is true.
-    pub fn of(count: usize, mut lost: impl FnMut(usize) -> bool) -> Lost {
+    pub fn from_fn(count: usize, mut lost: impl FnMut(usize) -> bool) -> Lost {
         let mut set = Lost::nothing(count);
         for index in (0..count).filter(|index| lost(*index)) {
             set.words[index / 64] |= 1 << (index % 64);

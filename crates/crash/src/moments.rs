@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
 
     /// The image that a power cut leaves that loses these pieces.
     pub fn image(&self, lost: &Lost) -> Fork<'_> {
-        let mut fork = Fork::of(&self.base);
+        let mut fork = Fork::new(&self.base);
         for (index, piece) in self.undecided.iter().enumerate() {
             if lost.contains(index) && !(piece.in_flight && self.has(Bug::InFlightKept)) {
                 continue;

@@ -150,7 +150,7 @@ impl Name {
             }
         }
         let gone = gone.concat();
-        let lost = Lost::of(gone.len(), |piece| gone[piece]);
+        let lost = Lost::from_fn(gone.len(), |piece| gone[piece]);
         Ok((walk, lost))
     }
 }

@@ -52,7 +52,7 @@ pub struct Drive {
 
 impl Needs {
     /// What an image needs that loses these pieces at the moment of this walk.
-    pub fn of(walk: &Walk<'_>, lost: &Lost) -> Needs {
+    pub fn from_loss(walk: &Walk<'_>, lost: &Lost) -> Needs {
         Needs {
             loss: loss(walk, lost),
             torn: torn(walk, lost),

@@ -354,7 +354,7 @@ impl<'a> Search<'a, '_> {
         class: Class,
         line: &str,
     ) -> Result<(), NoReport> {
-        let loss = Needs::of(walk, lost).loss;
+        let loss = Needs::from_loss(walk, lost).loss;
         let alike = (class, loss, without_digits(line));
         let found = Found {
             class,
@@ -443,7 +443,7 @@ impl<'a> Search<'a, '_> {
             name: name(&walk, &lost),
             moment: walk.moment(),
             lost: ranges(&walk, &lost),
-            needs: Needs::of(&walk, &lost),
+            needs: Needs::from_loss(&walk, &lost),
         }))
     }
 }
@@ -479,7 +479,7 @@ impl Trial<'_> {
         let mut commands: Vec<u32> = all.iter().map(|it| pieces[*it].command).collect();
         commands.dedup();
         let of = |commands: &[u32], whole: bool| {
-            Lost::of(pieces.len(), |it| {
+            Lost::from_fn(pieces.len(), |it| {
                 commands.contains(&pieces[it].command) && (whole || lost.contains(it))
             })
         };
@@ -490,7 +490,7 @@ impl Trial<'_> {
             return whole;
         }
         let all: Vec<usize> = all.into_iter().filter(|it| best.contains(*it)).collect();
-        let these = |some: &[usize]| Lost::of(pieces.len(), |it| some.contains(&it));
+        let these = |some: &[usize]| Lost::from_fn(pieces.len(), |it| some.contains(&it));
         let few = smallest(&all, |some| self.fails(walk, &these(some)));
         these(&few)
     }
@@ -511,7 +511,7 @@ impl Trial<'_> {
             if walk.moment().number >= last.moment().number {
                 break;
             }
-            let same = Lost::of(walk.undecided().len(), |it| wanted.contains(&id(&walk, it)));
+            let same = Lost::from_fn(walk.undecided().len(), |it| wanted.contains(&id(&walk, it)));
             if same.count() < wanted.len() {
                 continue;
             }

@@ -154,7 +154,7 @@ const SSD: Assumptions = Assumptions {
 fn last_image(log: &Log) -> Vec<u8> {
     let end = Walk::new(log, SSD).go_to_end();
     let in_flight = |index: usize| end.undecided()[index].in_flight;
-    let lost = Lost::of(end.undecided().len(), in_flight);
+    let lost = Lost::from_fn(end.undecided().len(), in_flight);
     let mut image = vec![0; 1 << 20];
     end.image(&lost).read(0, &mut image);
     image

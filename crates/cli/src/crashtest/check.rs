@@ -24,7 +24,7 @@ const OUTPUT: u64 = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// A command and its surroundings.
-pub(super) struct Commanded<'a> {
+pub(super) struct CheckCommand<'a> {
     pub(super) command: &'a str,
     /// Longest time of one check.
     pub(super) limit: Duration,
@@ -35,7 +35,7 @@ pub(super) struct Commanded<'a> {
 
 /// Runs a command for each image.
 pub(super) struct Checker<'a> {
-    commanded: Commanded<'a>,
+    command: CheckCommand<'a>,
     folder: Folder,
     budget: Duration,
     begin: Instant,
@@ -55,7 +55,7 @@ impl Drop for Folder {
 
 impl<'a> Checker<'a> {
     pub(super) fn new(
-        commanded: Commanded<'a>,
+        command: CheckCommand<'a>,
         budget: Duration,
         stop: Option<&'a Stop>,
     ) -> io::Result<Checker<'a>> {
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder)?;
         Ok(Checker {
-            commanded,
+            command,
             folder: Folder(folder),
             budget,
             begin: Instant::now(),
@@ -81,11 +81,11 @@ impl<'a> Checker<'a> {
 
 impl Check for Checker<'_> {
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
-        let (folder, commanded) = (&self.folder.0, &self.commanded);
+        let (folder, command) = (&self.folder.0, &self.command);
         let one = |case: &Case<'_>| {
             let thread = rayon::current_thread_index().unwrap_or_default();
             let own = folder.join(thread.to_string());
-            let judged = commanded.judge(&own, case);
+            let judged = command.judge(&own, case);
             judged.map_err(|error| format!("checking image {}: {error}", case.name))
         };
         match cases {
@@ -108,7 +108,7 @@ impl Check for Checker<'_> {
     }
 }
 
-impl Commanded<'_> {
+impl CheckCommand<'_> {
     /// Judges an image in a folder of its own.
     fn judge(&self, folder: &Path, case: &Case<'_>) -> io::Result<Judgement> {
         fs::create_dir_all(folder)?;

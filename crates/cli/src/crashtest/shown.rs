@@ -112,7 +112,7 @@ pub(super) fn image(
             it.offset
         )?;
     }
-    writeln!(out, "needs      {}", Needs::of(walk, lost))
+    writeln!(out, "needs      {}", Needs::from_loss(walk, lost))
 }
 
 /// Class and words of a failure.
@@ -133,7 +133,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(log: &Log) -> Sums {
+    fn from_log(log: &Log) -> Sums {
         let count = |kinds: &[Kind]| {
             let all = log.commands.iter();
             all.filter(|it| kinds.contains(&it.kind)).count()
@@ -161,7 +161,7 @@ fn counted(count: usize, what: &str) -> String {
 /// Writes what the log is, and what there is to try.
 fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
     let log = &source.log;
-    let sums = Sums::of(log);
+    let sums = Sums::from_log(log);
     let mut line = format!(
         "{} on {}: {} ({}), {}, {}, {} with FUA, {}",
         text::digits::bytes_binary(log.head.bytes as f64),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use catalogue::DriveSheet;
-use crash::log::Malformed;
+use crash::log::LogError;
 use crash::needs::Drive;
 use crash::{Assumptions, Head, Log, log_writes};
 use model::media::DriveConfig;
@@ -102,7 +102,7 @@ fn bytes_of(option: &str, path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn malformed(option: &str, path: &Path, wrong: &Malformed) -> Failure {
+fn malformed(option: &str, path: &Path, wrong: &LogError) -> Failure {
     bad(
         format!("{option} {}: {wrong}", path.display()),
         "name a log that `drivelab serve --record` or dm-log-writes has written",

@@ -6,8 +6,8 @@ use model::Span;
 use model::ftl::{Geometry, Watermark};
 use model::media::DriveConfig;
 use model::media::nand::{
-    Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
-    SlcCache, Suspend, Timing, WriteBuffer,
+    Bursts, Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Pace, Power,
+    ReadAhead, Refresh, SlcCache, Suspend, Timing, WriteBuffer,
 };
 
 use super::{Context, MediumSection, Role, Section};
@@ -75,6 +75,9 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
             every_units: part.bytes("every", 4096..=1 << 50) / 4096,
             mean: part.span("mean", Span::from_us(1)..=Span::from_ms(10_000)),
         }),
+        pace: part(section, "pace", |part| Pace {
+            depth: part.count("depth", 1..=4096u32),
+        }),
         power: power(&mut section.section("power")),
         rated_cycles: section
             .section("wear")
@@ -100,6 +103,14 @@ fn part<T>(
     get: impl FnOnce(&mut Section<'_>) -> T,
 ) -> Option<T> {
     section.has(key).then(|| get(&mut section.section(key)))
+}
+
+/// A time of at most so many microseconds that a drive need not have: zero then.
+fn maybe_span(section: &mut Section<'_>, key: &str, most_us: u64) -> Span {
+    let range = Span::ZERO..=Span::from_us(most_us);
+    section
+        .maybe(key, |section, key| section.span(key, range))
+        .unwrap_or(Span::ZERO)
 }
 
 fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
@@ -144,6 +155,9 @@ fn timing(section: &mut Section<'_>) -> Timing {
         latency: part.span("latency", up_to_ms(10)),
         resume: part.span("resume", up_to_ms(10)),
         most: part.count("most", 0..=10_000u32),
+        step: maybe_span(part, "step", 300),
+        blind: maybe_span(part, "blind", 800),
+        erase_step: maybe_span(part, "erase_step", 3000),
     });
     let (channel_command, channel_ps_per_byte) = {
         let mut channel = section.section("channel");
@@ -228,6 +242,11 @@ fn collection(section: &mut Section<'_>) -> Collection {
         background_free: section.count("background_free", 0..=10_000u32),
         idle_after: section.span("idle_after", Span::from_us(1)..=Span::from_ms(3_600_000)),
         per_unit: section.span("unit_interval", up_to_ms(1)),
+        bursts: section.maybe("burst", |section, key| Bursts {
+            pages: section.count(key, 1..=64u32),
+            host_share: section.count("host_share", 2..=64u32),
+            yield_at: section.count("yield", 64..=4096u32),
+        }),
     }
 }
 

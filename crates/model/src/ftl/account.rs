@@ -79,11 +79,16 @@ impl Account {
         self.spent += 1.0;
     }
 
+    /// Copies that a slot of the room there is has cost.
+    #[inline]
+    pub(super) fn price(&self) -> f64 {
+        (self.spent / self.room.max(1.0)).min(self.spent)
+    }
+
     /// A unit will need a slot.
     #[inline]
     pub(super) fn charge(&mut self) {
-        let price = self.spent / self.room.max(1.0);
-        let price = price.min(self.spent);
+        let price = self.price();
         self.spent -= price;
         self.charged += price;
     }

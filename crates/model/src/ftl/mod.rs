@@ -278,6 +278,11 @@ impl Ftl {
         self.account.charge();
     }
 
+    /// Copies that the next unit will be charged.
+    pub fn price(&self) -> f64 {
+        self.account.price()
+    }
+
     /// Copies that collection has made for the room of all units charged.
     pub fn charged(&self) -> f64 {
         self.account.charged()

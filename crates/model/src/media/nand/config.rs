@@ -33,6 +33,9 @@ pub struct NandConfig {
     pub refresh: Option<Refresh>,
     /// Firmware pauses in taking writes.
     pub housekeeping: Option<Housekeeping>,
+    /// Pacing of writes, if the firmware lets them in no faster than the array will take them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub pace: Option<Pace>,
     /// Power and energy.
     pub power: Power,
     /// Program and erase cycles a block is rated for.
@@ -84,7 +87,7 @@ pub struct Timing {
 }
 
 /// Suspension of a program or erase so that a read need not wait for its end.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Suspend {
     /// From the wish to read until the die can sense.
@@ -93,6 +96,15 @@ pub struct Suspend {
     pub resume: Span,
     /// Most suspensions of one operation; then it runs to its end.
     pub most: u32,
+    /// A program stops only at whole multiples of this before its end; zero: anywhere.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub step: Span,
+    /// How long a program, once begun, does not stop (the first pulses); it can at the end of that.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub blind: Span,
+    /// As `step`, of an erase: it stops between its pulses.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub erase_step: Span,
 }
 
 /// Processors that share by address what a drive does to read from its medium.
@@ -172,6 +184,21 @@ pub struct Collection {
     /// Time the firmware takes for each 4 KiB unit that is moved, one after the other for all dies: to see that it is
     /// valid, and to book its new place.
     pub per_unit: Span,
+    /// Collection in bursts of all dies at once, if the firmware does not spread it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub bursts: Option<Bursts>,
+}
+
+/// Collection in bursts: none until the dies have used up what they have earned, then all of them at once.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Bursts {
+    /// Pages of host data that a burst earns each die, on average.
+    pub pages: u32,
+    /// In a burst a die takes one page of host data after so many pages of copies, ...
+    pub host_share: u32,
+    /// ... fewer in proportion while writes wait for the buffer, and none with so many that wait.
+    pub yield_at: u32,
 }
 
 /// Reading ahead.
@@ -229,6 +256,15 @@ pub struct Housekeeping {
     pub every_units: u64,
     /// Mean length of a pause; lengths are exponentially distributed.
     pub mean: Span,
+}
+
+/// Pacing of writes: units are let in one after the other at the rate at which the dies program them and the copies that
+/// they cause.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Pace {
+    /// 4 KiB units that may come at once after a pause: 1 to 4096.
+    pub depth: u32,
 }
 
 /// Power and energy.

@@ -26,6 +26,7 @@ mod front;
 mod gauges;
 mod map_memory;
 mod medium;
+mod pace;
 mod power;
 mod reader;
 mod start;
@@ -35,8 +36,8 @@ mod timeline;
 pub(crate) mod tests;
 
 pub use config::{
-    Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
-    SlcCache, Suspend, Timing, WriteBuffer,
+    Bursts, Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Pace, Power,
+    ReadAhead, Refresh, SlcCache, Suspend, Timing, WriteBuffer,
 };
 
 use alloc::vec::Vec;
@@ -178,6 +179,7 @@ impl Nand {
             next_die: Die(0),
             config,
         };
+        nand.pace_writes();
         if untidy {
             nand.arm_timer(Time::ZERO);
         }
@@ -273,6 +275,7 @@ impl Nand {
             Work::Erase(block) => {
                 shared.ftl.erased(block);
                 dispatch = true;
+                self.pace_writes();
             }
             Work::Begun => {
                 let slots = self.collector.share_programmed(die, &self.config.timing);
@@ -289,6 +292,24 @@ impl Nand {
         self.next_work(now, die);
         if dispatch {
             self.dispatch_pages(now);
+        }
+        self.turn(now);
+    }
+
+    /// Asks all dies, if a burst of collection has begun or ended.
+    #[inline]
+    fn turn(&mut self, now: Time) {
+        if self.collector.take_turn() {
+            self.ask_all(now);
+        }
+    }
+
+    #[cold]
+    fn ask_all(&mut self, now: Time) {
+        self.shared.array.forget_reads_only();
+        for die in self.shape.every_die() {
+            self.shared.array.ask_again(die);
+            self.next_work(now, die);
         }
     }
 
@@ -314,7 +335,9 @@ impl Nand {
         if array.go_on(now, die, wanted, &shared.ftl, events) {
             return;
         }
-        let host = self.buffer.page_ready() && self.collector.may_program(die, &shared.ftl);
+        let waiting = self.buffer.waiting();
+        let host =
+            self.buffer.page_ready() && self.collector.may_program(die, waiting, &shared.ftl);
         let collects = self.collector.should_collect(die, &shared.ftl);
         if !host && collects && self.collector.collect(now, die, shared) {
             return;
@@ -330,20 +353,24 @@ impl Nand {
         while self.buffer.page_ready() {
             let Some(die) = self.die_to_program() else {
                 self.collector.retry_starved(now, &mut self.shared);
-                return;
+                break;
             };
             self.program_page(now, die);
         }
+        self.turn(now);
     }
 
     fn die_to_program(&mut self) -> Option<Die> {
         let shared = &mut self.shared;
+        let waiting = self.buffer.waiting();
         let mut from = self.next_die;
         let mut wrapped = false;
         loop {
             match shared.array.next_idle(from) {
                 Some(die) if wrapped && die >= self.next_die => return None,
-                Some(die) if self.collector.may_program(die, &shared.ftl) => return Some(die),
+                Some(die) if self.collector.may_program(die, waiting, &shared.ftl) => {
+                    return Some(die);
+                }
                 Some(die) => {
                     shared.array.pass_over(die);
                     from = Die(die.0 + 1);

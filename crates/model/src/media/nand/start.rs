@@ -216,11 +216,13 @@ struct FirmwareBound {
 impl Nand {
     /// Settles the computed steady state, once, before the first change to the map.
     pub(super) fn warm(&mut self) {
-        if self.start.cold.is_none() {
+        let Some(seed) = self.start.cold else {
             return;
-        }
+        };
         self.start
             .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
+        self.collector.draw_phase(seed);
+        self.pace_writes();
         self.shared.array.forget_reads_only();
         for die in self.shape.every_die() {
             self.shared.array.ask_again(die);
@@ -232,7 +234,12 @@ impl Nand {
         let Some(seed) = self.start.overwritten.take() else {
             return;
         };
-        let units = self.left_over_at(now);
+        let mut units = self.left_over_at(now);
+        if self.shared.front.paces() {
+            // The dies have kept up: no more than a page for each waits.
+            let dies = u64::from(self.shape.dies);
+            units = units.min(dies * u64::from(self.shape.page_slots));
+        }
         self.shared.array.forget_reads_only();
         let mut random = Stream::new(seed, "begun");
         let bound = self.firmware_bound();

@@ -12,6 +12,7 @@ mod shrunk;
 mod start;
 mod suspend;
 mod times;
+mod under_load;
 
 use alloc::format;
 use alloc::string::String;
@@ -80,12 +81,14 @@ pub(crate) fn small() -> NandConfig {
             background_free: 0,
             idle_after: Span::from_ms(20),
             per_unit: Span::ZERO,
+            bursts: None,
         },
         read_ahead: None,
         map: None,
         slc: None,
         refresh: None,
         housekeeping: None,
+        pace: None,
         power: Power::default(),
         rated_cycles: 3000,
         percentage_used_at_start: 0.0,
@@ -229,6 +232,7 @@ fn everything(protected: bool) -> NandConfig {
         latency: Span::from_us(30),
         resume: Span::from_us(10),
         most: 4,
+        ..Suspend::default()
     });
     config.buffer = WriteBuffer {
         bytes: 256 << 10,
@@ -253,6 +257,26 @@ fn everything(protected: bool) -> NandConfig {
         every_units: 500,
         mean: Span::from_ms(1),
     });
+    config
+}
+
+/// [`everything`], and what drives do that were measured under a load of writes.
+fn paced(protected: bool) -> NandConfig {
+    let mut config = everything(protected);
+    config.timing.suspend = Some(Suspend {
+        latency: Span::from_us(30),
+        resume: Span::from_us(10),
+        most: 4,
+        step: Span::from_us(80),
+        blind: Span::from_us(200),
+        erase_step: Span::from_us(900),
+    });
+    config.collection.bursts = Some(Bursts {
+        pages: 5,
+        host_share: 4,
+        yield_at: 64,
+    });
+    config.pace = Some(Pace { depth: 2 });
     config
 }
 
@@ -298,6 +322,11 @@ fn it_keeps_the_laws() {
         config.controller.write_spread = Span::from_us(5);
         Nand::new(config, Precondition::Steady, seed)
     });
+    for protected in [false, true] {
+        for state in [Precondition::Fresh, Precondition::Steady] {
+            crate::conformance::check_drive(|seed| Nand::new(paced(protected), state, seed));
+        }
+    }
     crate::conformance::check_drive(|seed| {
         let mut config = everything(true);
         config.filled = 0.4;

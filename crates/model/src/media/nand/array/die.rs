@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::offset_of;
 
+use super::super::config::Suspend;
 use super::super::timeline::{Cause, Causes};
 use super::senses::{SenseId, SenseQueue};
 use crate::ftl::{Block, Die, Slot};
@@ -43,6 +44,14 @@ impl Work {
             self,
             Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_) | Work::Begun
         )
+    }
+
+    /// How far apart the moments are at which it can stop, counted back from its end.
+    fn step(self, suspend: &Suspend) -> Span {
+        match self {
+            Work::Erase(_) => suspend.erase_step,
+            _ => suspend.step,
+        }
     }
 }
 
@@ -175,22 +184,42 @@ impl DieState {
         Some(work)
     }
 
-    /// Interrupts what it does, if that may be interrupted (at most so many times) and takes longer than `latency`;
-    /// returns whose work that is.
-    pub(super) fn suspend(&mut self, now: Time, most: u32, latency: Span) -> Option<Cause> {
+    /// Interrupts what it does, if that may be interrupted (at most so many times) and takes longer than stopping it;
+    /// returns whose work that is, and how long stopping takes.
+    pub(super) fn suspend(&mut self, now: Time, by: &Suspend) -> Option<(Cause, Span)> {
+        if !self.work.interruptible() || self.suspensions >= by.most {
+            return None;
+        }
+        let runs_on = self.runs_on(now, by);
         let rest = self.until.since(now);
-        if !self.work.interruptible() || self.suspensions >= most || rest <= latency {
+        if rest <= runs_on + by.latency {
             return None;
         }
         self.suspensions += 1;
         self.suspended = Some(Suspended {
             work: self.work,
             cause: self.cause,
-            rest,
+            rest: rest - runs_on,
             begun: true,
         });
         self.stop(now);
-        Some(self.cause)
+        Some((self.cause, runs_on + by.latency))
+    }
+
+    /// How long what it does goes on until the next moment at which it can stop.
+    fn runs_on(&self, now: Time, by: &Suspend) -> Span {
+        let programs = matches!(self.work, Work::Program(_) | Work::CollectProgram(_));
+        // What has been interrupted before is beyond its beginning.
+        if programs && self.suspensions == 0 {
+            let blind = by.blind.saturating_sub(now.since(self.since));
+            if blind > Span::ZERO {
+                return blind;
+            }
+        }
+        match self.work.step(by).ns() {
+            0 => Span::ZERO,
+            step => Span::from_ns(self.until.since(now).ns() % step),
+        }
     }
 }
 
@@ -253,11 +282,21 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
+    /// Suspension anywhere, so many times, within so many microseconds.
+    fn stopping(most: u32, latency_us: u64) -> Suspend {
+        Suspend {
+            latency: Span::from_us(latency_us),
+            most,
+            ..Suspend::default()
+        }
+    }
+
     #[test]
     fn busy_time_is_split_by_whose_work_it_was() {
         let mut die = DieState::new(Time::NEVER);
         die.start(at(10), Work::Erase(Block(0)), Cause::Erase, at(100));
-        assert_eq!(die.suspend(at(30), 1, Span::from_us(5)), Some(Cause::Erase));
+        let by = stopping(1, 5);
+        assert_eq!(die.suspend(at(30), &by), Some((Cause::Erase, by.latency)));
         die.start(at(30), Work::Suspending, Cause::Erase, at(35));
         // What was to end then has been interrupted.
         assert_eq!(die.end(at(100)), None);
@@ -271,22 +310,78 @@ mod tests {
     #[test]
     fn an_operation_is_interrupted_only_as_often_as_it_may_be_and_never_near_its_end() {
         let mut die = DieState::new(Time::NEVER);
-        let latency = Span::from_us(5);
+        let by = stopping(2, 5);
         let program = Work::Program(Slot(0));
+        let stopped = Some((Cause::Program, by.latency));
         for _ in 0..2 {
             die.start(at(0), program, Cause::Program, at(100));
-            assert_eq!(die.suspend(at(95), 2, latency), None);
-            assert_eq!(die.suspend(at(94), 2, latency), Some(Cause::Program));
+            assert_eq!(die.suspend(at(95), &by), None);
+            assert_eq!(die.suspend(at(94), &by), stopped);
         }
         die.start(at(94), program, Cause::Program, at(200));
-        assert_eq!(die.suspend(at(94), 2, latency), None);
+        assert_eq!(die.suspend(at(94), &by), None);
         // Once it has ended, the next one may be.
         assert_eq!(die.end(at(200)), Some(program));
         die.start(at(200), program, Cause::Program, at(300));
-        assert_eq!(die.suspend(at(210), 2, latency), Some(Cause::Program));
+        assert_eq!(die.suspend(at(210), &by), stopped);
         // A sense never is.
         die.start(at(210), Work::CollectSense, Cause::Collection, at(300));
-        assert_eq!(die.suspend(at(210), 2, latency), None);
+        assert_eq!(die.suspend(at(210), &by), None);
+    }
+
+    #[test]
+    fn a_program_stops_at_its_steps_and_not_while_it_begins_and_an_erase_between_pulses() {
+        let by = Suspend {
+            step: Span::from_us(80),
+            blind: Span::from_us(300),
+            erase_step: Span::from_us(900),
+            ..stopping(9, 25)
+        };
+        // How long a read waits for the die, and what is left to do then.
+        let stops = |work, since: u64, until: u64, asked: u64| {
+            let mut die = DieState::new(Time::NEVER);
+            die.start(at(since), work, Cause::Program, at(until));
+            let (_, takes) = die.suspend(at(asked), &by)?;
+            let left = die.suspended.map(|it| it.rest.ns() / 1000)?;
+            Some((takes.ns() / 1000, left))
+        };
+        let program = Work::CollectProgram(Slot(0));
+        assert_eq!(stops(program, 1000, 3000, 1000), Some((300 + 25, 1700)));
+        assert_eq!(stops(program, 1000, 3000, 1299), Some((1 + 25, 1700)));
+        // After that its next steps are multiples of 80 us before its end.
+        assert_eq!(stops(program, 1000, 3000, 1300), Some((20 + 25, 1680)));
+        assert_eq!(stops(program, 1000, 3000, 2000), Some((40 + 25, 960)));
+        assert_eq!(stops(program, 1000, 3000, 2040), Some((25, 960)));
+        // Nothing would be left at the next step.
+        assert_eq!(stops(program, 1000, 3000, 2921), None);
+        // Nobody knows when what the run began with was begun.
+        assert_eq!(stops(Work::Begun, 1000, 3000, 1000), Some((25, 2000)));
+        assert_eq!(
+            stops(Work::Erase(Block(0)), 0, 2000, 100),
+            Some((100 + 25, 1800))
+        );
+        assert_eq!(stops(Work::Erase(Block(0)), 0, 2000, 1200), None);
+    }
+
+    #[test]
+    fn a_program_that_has_been_stopped_once_is_beyond_its_beginning() {
+        let by = Suspend {
+            blind: Span::from_us(300),
+            ..stopping(9, 25)
+        };
+        let program = Work::Program(Slot(0));
+        let mut die = DieState::new(Time::NEVER);
+        die.start(at(0), program, Cause::Program, at(2000));
+        assert_eq!(
+            die.suspend(at(100), &by),
+            Some((Cause::Program, Span::from_us(225)))
+        );
+        // It goes on, and what that costs is no beginning.
+        die.start(at(400), program, Cause::Program, at(5000));
+        assert_eq!(
+            die.suspend(at(401), &by),
+            Some((Cause::Program, Span::from_us(25)))
+        );
     }
 
     #[test]

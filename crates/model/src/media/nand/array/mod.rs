@@ -433,9 +433,8 @@ impl Array {
             return;
         };
         let state = &mut self.dies[die.index()];
-        if let Some(cause) = state.suspend(now, suspend.most, suspend.latency) {
-            let until = now + suspend.latency;
-            self.begin(now, die, Work::Suspending, cause, until, events);
+        if let Some((cause, takes)) = state.suspend(now, suspend) {
+            self.begin(now, die, Work::Suspending, cause, now + takes, events);
         }
     }
 

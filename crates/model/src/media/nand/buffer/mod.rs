@@ -184,6 +184,12 @@ impl Buffer {
         }
     }
 
+    /// Writes that wait for room.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub(super) fn protected(&self) -> bool {
         self.protected
     }

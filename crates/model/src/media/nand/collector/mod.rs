@@ -8,6 +8,7 @@
 //! Each unit that is moved also costs the firmware time, and there is one firmware for all dies: with many dies that,
 //! and not they, bounds how much a drive can write at random (`docs/decisions/0041-what-collection-costs-firmware.md`).
 
+mod bursts;
 mod idle;
 
 use alloc::vec;
@@ -20,7 +21,9 @@ use super::events::Event;
 use super::timeline::Cause;
 use crate::engine::Station;
 use crate::ftl::{AHEAD_PAGES, Collecting, Die, Ftl, Shape, Slot, Writer, page_price};
+use crate::random::Stream;
 use crate::time::{Span, Time};
+use bursts::Bursts;
 use idle::Idle;
 
 /// Collection of one die.
@@ -42,22 +45,57 @@ pub(super) struct Collector {
     /// The firmware's part.
     mover: Station,
     idle: Idle,
+    /// If it does not spread its work evenly.
+    bursts: Option<Bursts>,
 }
 
 impl Collector {
     pub(super) fn new(config: &NandConfig, shape: &Shape) -> Collector {
+        let bursts = config.collection.bursts.as_ref();
+        let bursts = bursts.map(|bursts| Bursts::new(bursts, shape.dies, page_price(shape)));
         let die = DieCollection {
             collecting: Collecting::new(shape),
             moved: Time::ZERO,
         };
-        Collector {
+        let mut collector = Collector {
             shape: *shape,
             config: config.collection.clone(),
             dies: vec![die; shape.dies as usize],
             starved: DieSet::empty(shape.dies),
             mover: Station::default(),
             idle: Idle::new(config),
+            bursts,
+        };
+        collector.begin_bursts();
+        collector
+    }
+
+    /// Counts what has been earned.
+    fn begin_bursts(&mut self) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.begin(self.dies.iter().map(|die| die.collecting.budget));
         }
+    }
+
+    /// Lets the drive be anywhere between two bursts, by a draw of this seed: a warm-up ends where a burst begins.
+    pub(super) fn draw_phase(&mut self, seed: u64) {
+        let Some(bursts) = &self.bursts else {
+            return;
+        };
+        let pages = u64::from(bursts.pages());
+        let pages = Stream::new(seed, "bursts").below(pages.max(1));
+        let earned = pages as i64 * self.page_price();
+        for die in &mut self.dies {
+            die.collecting.budget += earned;
+        }
+        self.begin_bursts();
+    }
+
+    /// Whether a burst has begun or ended since this was asked last: then all dies may have something else to do.
+    #[inline]
+    pub(super) fn take_turn(&mut self) -> bool {
+        let bursts = self.bursts.as_mut();
+        bursts.is_some_and(Bursts::take_turn)
     }
 
     /// Lets each die go on collecting where writing without time has stopped.
@@ -65,6 +103,7 @@ impl Collector {
         for (die, at) in self.dies.iter_mut().zip(collecting) {
             die.collecting.go_on_from(at);
         }
+        self.begin_bursts();
     }
 
     // What the host may have.
@@ -75,11 +114,14 @@ impl Collector {
         page_price(&self.shape)
     }
 
-    /// Whether a die may take a page of host data now: it has one, and if blocks are short collection has earned it.
+    /// Whether a die may take a page of host data now, while so many writes wait for the buffer: it has one, and if blocks
+    /// are short collection has earned it, and does not go before it.
     #[inline]
-    pub(super) fn may_program(&self, die: Die, ftl: &Ftl) -> bool {
+    pub(super) fn may_program(&self, die: Die, waiting: usize, ftl: &Ftl) -> bool {
+        let budget = self.dies[die.index()].collecting.budget;
+        let lets = |bursts: &Bursts| bursts.lets(die, budget, waiting);
         let earned = !ftl.wants_collection(die)
-            || self.dies[die.index()].collecting.budget >= ftl.host_price(die);
+            || (budget >= ftl.host_price(die) && self.bursts.as_ref().is_none_or(lets));
         earned && ftl.host_writer(die).is_some()
     }
 
@@ -87,14 +129,24 @@ impl Collector {
     #[inline]
     pub(super) fn pay(&mut self, die: Die, ftl: &Ftl) {
         if ftl.wants_collection(die) {
-            self.dies[die.index()].collecting.budget -= ftl.host_price(die);
+            let before = self.dies[die.index()].collecting.budget;
+            let now = before - ftl.host_price(die);
+            self.dies[die.index()].collecting.budget = now;
+            if let Some(bursts) = &mut self.bursts
+                && bursts.pay(die, before, now)
+            {
+                bursts.begin_if_spent(self.dies.iter().map(|die| die.collecting.budget));
+            }
         }
     }
 
     /// The host has taken what a die has earned, as it does where it waits for collection.
     pub(super) fn spend_budget(&mut self, die: Die) {
         let price = self.page_price();
-        self.dies[die.index()].collecting.budget %= price;
+        let budget = &mut self.dies[die.index()].collecting.budget;
+        let before = *budget;
+        *budget %= price;
+        self.earn(die, before);
     }
 
     /// Slots that collecting the last victim of a die frees.
@@ -120,7 +172,11 @@ impl Collector {
     /// write, and idle time.
     pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
-        let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * ftl.host_price(die);
+        let owes = ftl.wants_collection(die)
+            && match &self.bursts {
+                None => budget < AHEAD_PAGES * ftl.host_price(die),
+                Some(bursts) => bursts.collects(budget),
+            };
         // What the host has earned it must also find a block for.
         owes || ftl.host_waits(die) || self.idle.background()
     }
@@ -174,21 +230,41 @@ impl Collector {
             }
             // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
+            let before = collecting.budget;
             collecting.give_up(ftl.host_price(die));
+            if let Some(bursts) = &mut self.bursts {
+                bursts.give_up(die);
+            }
+            self.earn(die, before);
             return false;
         };
+        let before = collecting.budget;
         collecting.begin(ftl, victim, valid);
+        self.earn(die, before);
         true
+    }
+
+    /// The budget of a die was this, and may have changed.
+    #[inline]
+    fn earn(&mut self, die: Die, before: i64) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.earn(before, self.dies[die.index()].collecting.budget);
+        }
     }
 
     /// Senses the next page of the victim that holds valid units; false if the victim has none left.
     fn sense_victim(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
         shared.ftl.catch_up();
         let collecting = &mut self.dies[die.index()].collecting;
-        let Some((slot, units)) = collecting.gather(&mut shared.ftl) else {
+        let before = collecting.budget;
+        let gathered = collecting.gather(&mut shared.ftl);
+        if let Some((_, units)) = gathered {
+            collecting.sensing = units;
+        }
+        self.earn(die, before);
+        let Some((slot, units)) = gathered else {
             return false;
         };
-        collecting.sensing = units;
         let (array, ftl) = (&mut shared.array, &shared.ftl);
         array.sense_for_collection(now, die, slot, units, ftl, &mut shared.events);
         true
@@ -226,6 +302,9 @@ impl Collector {
         let collecting = &mut self.dies[die.index()].collecting;
         let page_slots = self.shape.page_slots as usize;
         let units = collecting.gathered.len().min(page_slots);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.copies(die);
+        }
         let copies = collecting.gathered.drain(..units);
         collecting.programming.extend(copies);
         let loading = Loading {
@@ -370,10 +449,10 @@ mod tests {
         let (mut collector, mut shared) = steady();
         let die = Die(2);
         assert!(shared.ftl.wants_collection(die));
-        assert!(!collector.may_program(die, &shared.ftl));
+        assert!(!collector.may_program(die, 0, &shared.ftl));
         collect(&mut collector, &mut shared, die, Time::ZERO);
         let mut taken = 0;
-        while collector.may_program(die, &shared.ftl) {
+        while collector.may_program(die, 0, &shared.ftl) {
             collector.pay(die, &shared.ftl);
             taken += 1;
         }
@@ -381,7 +460,7 @@ mod tests {
         let ahead = AHEAD_PAGES..AHEAD_PAGES + 2;
         assert!(ahead.contains(&taken), "{taken} pages");
         // No other die has earned anything by that.
-        assert!(!collector.may_program(Die(3), &shared.ftl));
+        assert!(!collector.may_program(Die(3), 0, &shared.ftl));
     }
 
     #[test]
@@ -392,7 +471,10 @@ mod tests {
         let mut paid = 0_u64;
         while shared.ftl.traffic().erased < before.erased + 6 {
             now = collect(&mut collector, &mut shared, die, now);
-            assert!(collector.may_program(die, &shared.ftl), "it stands still");
+            assert!(
+                collector.may_program(die, 0, &shared.ftl),
+                "it stands still"
+            );
             collector.pay(die, &shared.ftl);
             paid += 1;
             // The host's page is one of padding here: what counts is the room it takes.

@@ -9,6 +9,7 @@
 
 mod cores;
 mod in_flight;
+mod pace;
 pub(super) mod segment;
 
 use alloc::vec::Vec;
@@ -25,6 +26,7 @@ use crate::time::{Span, Time};
 
 use cores::ReadCores;
 use in_flight::InFlight;
+use pace::Pacer;
 pub(super) use segment::Segment;
 
 /// Room of each queue at first.
@@ -54,6 +56,8 @@ pub(super) struct Front {
     cores: Option<ReadCores>,
     /// The firmware's part in what is no read; it falls behind the controller by the firmware's pauses.
     intake: Station,
+    /// Holds writes back, if the firmware does.
+    pacer: Option<Pacer>,
     link_in: Station,
     link_out: Station,
     /// Read segments on their way to the reader, write segments to the buffer, and completions.
@@ -83,6 +87,7 @@ impl Front {
             controller: Station::default(),
             cores: config.controller.cores.map(ReadCores::new),
             intake: Station::default(),
+            pacer: config.pace.as_ref().map(Pacer::new),
             link_in: Station::default(),
             link_out: Station::default(),
             reads: Agenda::with_capacity(FEW),
@@ -100,6 +105,18 @@ impl Front {
 
     pub(super) fn capacity(&self) -> Capacity {
         self.capacity
+    }
+
+    /// Whether it holds writes back to a pace.
+    pub(super) fn paces(&self) -> bool {
+        self.pacer.is_some()
+    }
+
+    /// From now on a unit of a write takes so long of the array.
+    pub(super) fn set_pace(&mut self, interval: Span) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.tell(interval);
+        }
     }
 
     /// A command comes in; returns whether it will be refused.
@@ -148,6 +165,9 @@ impl Front {
             let (waits, mut leaves) = self.controller.book(now, service);
             if write {
                 leaves = self.intake.book(now + waits, service).1;
+                if let Some(pacer) = &mut self.pacer {
+                    leaves = pacer.enter(leaves, units);
+                }
             }
             let dispatched = leaves + link;
             let segment = |at| Segment {
@@ -181,7 +201,8 @@ impl Front {
     pub(super) fn dispatch_without_data(&mut self, now: Time, id: CommandId) {
         let service = self.config.per_write;
         let (waits, _) = self.controller.book(now, service);
-        let leaves = self.intake.book(now + waits, service).1;
+        let taken = self.intake.book(now + waits, service).1;
+        let leaves = self.pacer.as_ref().map_or(taken, |it| it.follow(taken));
         let dispatched = leaves + self.config.link_latency;
         let (_, at) = self.link_in.book(dispatched, Span::ZERO);
         self.next = self.next.min(at);

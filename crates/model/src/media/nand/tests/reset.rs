@@ -53,6 +53,7 @@ fn a_reset_drive_equals_a_new_one() {
         stripe: 128 << 10,
     });
     let small = nand(small());
+    let paced = nand(super::paced(true));
     use Precondition::{Filled, Fresh, Steady};
     // Three times the same, so that its warm-up is made, made and saved, and remembered.
     let plans = [
@@ -68,6 +69,9 @@ fn a_reset_drive_equals_a_new_one() {
         (&raid, Steady, 3),
         (&raid, Steady, 3),
         (&small, Steady, 3),
+        (&paced, Steady, 3),
+        (&paced, Steady, 3),
+        (&paced, Steady, 3),
     ];
     let mut used = Drive::new(&small, Fresh, 9);
     let mut remembered = 0;
@@ -78,6 +82,6 @@ fn a_reset_drive_equals_a_new_one() {
         let mut new = Drive::new(config, state, seed);
         assert_eq!(served(&mut used, 7), served(&mut new, 7), "plan {index}");
     }
-    // The third plan, and those of the same seed after it, with whatever state.
-    assert_eq!(remembered, 3);
+    // The third plan, and those of the same seed after it, with whatever state; and the last.
+    assert_eq!(remembered, 4);
 }

@@ -10,6 +10,7 @@ fn suspending() -> NandConfig {
         latency: Span::from_us(30),
         resume: Span::from_us(10),
         most: 4,
+        ..Suspend::default()
     });
     config
 }

@@ -1,0 +1,202 @@
+//! Collection in bursts: all dies begin when what they have earned is used up, and stop when they have earned enough.
+//!
+//! In a burst a die takes few pages of host data, more of them the more writes wait; a small buffer then fills, and writes
+//! stall for milliseconds. Between bursts it takes what it has earned and copies nothing.
+//!
+//! Leaves out: that drives near saturation throttle to the recent rate instead of stopping.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::super::config;
+use crate::ftl::Die;
+
+/// Where the drive is between two bursts.
+#[derive(Clone, Debug)]
+pub(super) struct Bursts {
+    config: config::Bursts,
+    /// What a page of host data takes of a die's budget.
+    price: i64,
+    /// Budgets of all dies together, now, when a burst begins, and when it ends.
+    earned: i64,
+    least: i64,
+    most: i64,
+    active: bool,
+    /// It has begun or ended, and the dies have not been asked since.
+    turned: bool,
+    /// By die: pages of copies since its last page of host data.
+    copied: Vec<u32>,
+}
+
+impl Bursts {
+    pub(super) fn new(config: &config::Bursts, dies: u32, price: i64) -> Bursts {
+        let all = i64::from(dies) * price;
+        Bursts {
+            config: config.clone(),
+            price,
+            earned: 0,
+            least: all,
+            most: all * i64::from(config.pages),
+            active: false,
+            turned: false,
+            copied: vec![0; dies as usize],
+        }
+    }
+
+    /// Begins anew between bursts, with what dies have earned.
+    pub(super) fn begin(&mut self, budgets: impl Iterator<Item = i64>) {
+        self.count(budgets);
+        self.active = false;
+        self.turned = false;
+    }
+
+    /// Pages that a burst earns a die.
+    pub(super) fn pages(&self) -> u32 {
+        self.config.pages
+    }
+
+    /// Whether a die with this budget collects.
+    pub(super) fn collects(&self, budget: i64) -> bool {
+        self.active && budget < 2 * i64::from(self.config.pages) * self.price
+    }
+
+    /// Whether a die with this budget takes a page of host data that it has earned, while so many writes wait. A die that
+    /// does not collect copies nothing, so that its pages have nothing to wait for.
+    pub(super) fn lets(&self, die: Die, budget: i64, waiting: usize) -> bool {
+        if !self.collects(budget) {
+            return true;
+        }
+        let limit = u64::from(self.config.yield_at);
+        let left = limit.saturating_sub(waiting as u64);
+        let pages = u64::from(self.config.host_share) * left / limit;
+        u64::from(self.copied[die.index()]) >= pages
+    }
+
+    /// What of a die's budget counts: no more than a burst is to earn it. One that has no block for the host earns on, and
+    /// must keep no burst off.
+    fn counts(&self, budget: i64) -> i64 {
+        budget.min(i64::from(self.config.pages) * self.price)
+    }
+
+    /// A die's budget has changed, not by a page of host data. Between bursts that does not count.
+    pub(super) fn earn(&mut self, before: i64, now: i64) {
+        if !self.active {
+            return;
+        }
+        self.earned += self.counts(now) - self.counts(before);
+        if self.earned >= self.most {
+            self.active = false;
+            self.turned = true;
+        }
+    }
+
+    /// A die takes a page of host data, which changes its budget. Returns whether a burst may have to begin: the caller
+    /// then calls [`Bursts::begin_if_spent`].
+    pub(super) fn pay(&mut self, die: Die, before: i64, now: i64) -> bool {
+        self.copied[die.index()] = 0;
+        self.earned -= self.counts(before) - self.counts(now);
+        !self.active && self.earned < self.least
+    }
+
+    /// Counts anew what the dies have earned, with what they earned between bursts (in idle time, or because they found no
+    /// victim), and begins a burst if that is used up.
+    pub(super) fn begin_if_spent(&mut self, budgets: impl Iterator<Item = i64>) {
+        self.count(budgets);
+        if self.earned < self.least {
+            self.active = true;
+            self.turned = true;
+            self.take_turns();
+        }
+    }
+
+    /// Spreads the dies' next pages of host data over time: they would all be due at once.
+    fn take_turns(&mut self) {
+        let dies = self.copied.len() as u64;
+        for (die, copied) in (0..).zip(&mut self.copied) {
+            *copied = (die * u64::from(self.config.host_share) / dies) as u32;
+        }
+    }
+
+    /// Counts anew what dies have earned.
+    fn count(&mut self, budgets: impl Iterator<Item = i64>) {
+        self.earned = budgets.map(|budget| self.counts(budget)).sum();
+    }
+
+    /// A die programs a page of copies.
+    pub(super) fn copies(&mut self, die: Die) {
+        let copied = &mut self.copied[die.index()];
+        *copied = copied.saturating_add(1);
+    }
+
+    /// A die has nothing to copy: no page of host data has to wait for that.
+    pub(super) fn give_up(&mut self, die: Die) {
+        self.copied[die.index()] = u32::MAX;
+    }
+
+    /// Whether a burst has begun or ended since this was asked last.
+    pub(super) fn take_turn(&mut self) -> bool {
+        core::mem::take(&mut self.turned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_begins_when_little_is_left_and_ends_when_enough_is_earned() {
+        let config = config::Bursts {
+            pages: 3,
+            host_share: 4,
+            yield_at: 100,
+        };
+        let mut bursts = Bursts::new(&config, 2, 10);
+        // Of a die that is far ahead only three pages count.
+        bursts.begin([10, 400].into_iter());
+        assert!(!bursts.collects(0) && bursts.lets(Die(0), 0, 0));
+        bursts.earn(0, 50);
+        assert!(
+            !bursts.pay(Die(1), 400, 390) && !bursts.pay(Die(1), 30, 20) && !bursts.take_turn()
+        );
+        assert!(!bursts.pay(Die(0), 10, 0) && bursts.pay(Die(1), 20, 10));
+        bursts.begin_if_spent([0, 10].into_iter());
+        assert!(bursts.take_turn() && !bursts.take_turn());
+        assert_eq!(bursts.copied, [0, 2]);
+        bursts.copied = vec![0, 0];
+        // Now a die copies four pages for one of the host, two while half as many writes wait as make it yield.
+        assert!(bursts.collects(59) && !bursts.collects(60));
+        for (copied, waiting) in [(0, 100), (1, 75), (2, 50), (4, 0)] {
+            while bursts.copied[0] < copied {
+                bursts.copies(Die(0));
+            }
+            assert!(bursts.lets(Die(0), 0, waiting), "{copied}");
+            assert!(copied == 0 || !bursts.lets(Die(1), 0, waiting), "{copied}");
+        }
+        bursts.give_up(Die(1));
+        assert!(bursts.lets(Die(1), 0, 0));
+        bursts.earn(0, 29);
+        bursts.earn(10, 800);
+        assert!(!bursts.take_turn());
+        bursts.earn(29, 31);
+        assert!(bursts.take_turn() && !bursts.collects(0));
+    }
+    #[test]
+    fn dies_that_earned_in_idle_time_begin_no_burst_and_wait_for_no_copies() {
+        let config = config::Bursts {
+            pages: 3,
+            host_share: 4,
+            yield_at: 100,
+        };
+        let mut bursts = Bursts::new(&config, 2, 10);
+        bursts.begin([0, 0].into_iter());
+        // Both have earned much since; none would collect, so a burst would never end.
+        assert!(bursts.pay(Die(0), 500, 490));
+        bursts.begin_if_spent([490, 500].into_iter());
+        assert!(!bursts.active && !bursts.take_turn());
+        assert!(!bursts.pay(Die(0), 490, 480));
+        // Nor does one die that is far ahead wait in a burst that others need.
+        bursts.begin_if_spent([0, 10].into_iter());
+        assert!(bursts.active && !bursts.lets(Die(0), 59, 0));
+        assert!(!bursts.collects(60) && bursts.lets(Die(0), 60, 0));
+    }
+}

@@ -1,10 +1,11 @@
-//! Which drive of the catalogue a fit should begin from, if nobody says: one of each medium and family is tried.
+//! Choice of the catalogue drive that a fit begins from, if the user names none.
 //!
-//! All drives of the catalogue run what is not held out, each as it is; the one that is least off of each medium and family
-//! stays, and the best few of these are fitted. The one whose fit is least off where it was fitted is taken: what was held
-//! out judges all of them and chooses none.
+//! Every drive of the catalogue runs the measurements that are not held out, with its catalogue values. For each
+//! medium and family, the drive with the smallest error is a candidate; the best few candidates are fitted. The result
+//! is the candidate whose fit has the smallest error on the runs that it was fitted to. The held-out runs judge all
+//! candidates and select none.
 //!
-//! Left out: pools, RAID-0s and RAM disks; two drives of one family.
+//! Not tried: pools, RAID-0s and RAM disks; two drives of one family.
 
 use std::collections::BTreeSet;
 
@@ -14,30 +15,30 @@ use text::problem::Problems;
 
 use super::drive::{Fitted, Request, drive, drive_from, loss_as_it_is, median_error};
 
-/// Bases that are fitted, at most.
+/// Maximum number of base drives that are fitted.
 const FITTED: usize = 4;
 
-/// A base that was tried.
+/// A base drive that was tried.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The drive.
+    /// Catalogue name of the base drive.
     pub base: String,
-    /// Its medium, and its family if it has one.
+    /// Medium of the base drive, and its family if it has one.
     pub kind: String,
-    /// The host in which it was taken to be measured.
+    /// Host that is assumed to have run the measurements.
     pub host: String,
-    /// What came of the fit.
+    /// Result of the fit.
     pub fitted: Fitted,
 }
 
 impl Tried {
-    /// Median of the errors of what was fitted to.
+    /// Returns the median error of the figures that were fitted to.
     fn error(&self) -> f64 {
         median_error(&self.fitted.residuals, false).unwrap_or(f64::INFINITY)
     }
 }
 
-/// The medium and family of a drive, in words.
+/// Returns the medium and the family of a drive as text.
 fn kind(base: &DriveSheet) -> String {
     match &base.family {
         Some(family) => format!("{}, {family}", base.medium),
@@ -45,11 +46,11 @@ fn kind(base: &DriveSheet) -> String {
     }
 }
 
-/// Fits several bases to what was measured; the one to take is the first. `host` says in which host a base is measured;
-/// `request.base` is not read.
+/// Fits several base drives to the measurements and returns them, the recommended one first. `host` returns the host
+/// in which a base drive was measured; `request.base` is not read.
 ///
 /// # Errors
-/// No drive can run what was measured, with what the nearest one says; or a fit fails.
+/// No drive can run the measurements (with the problems of the nearest drive), or a fit fails.
 pub fn from_any(
     request: &Request,
     host: &(dyn Fn(&DriveSheet) -> String + Sync),
@@ -97,7 +98,7 @@ pub fn from_any(
     let Some(best) = tried.first_mut() else {
         return Err(refused.unwrap_or_default());
     };
-    // One start each is enough to choose by; the one taken is looked for from all.
+    // One start for each base is enough for the choice; the chosen base is then searched from all starts.
     let request = Request {
         base: best.base.clone(),
         host: best.host.clone(),

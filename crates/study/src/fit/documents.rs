@@ -1,35 +1,35 @@
-//! The JSON documents of a file of fio's results.
+//! The JSON documents in a file of fio results.
 //!
-//! fio prints notes before its JSON, text behind it (`--output-format=json,normal`), and a whole document an interval with
-//! `--status-interval`; a file that is appended to has several too. The last complete document is the result. Source: fio 3.42's
-//! `stat.c` and `client.c`. Left out: fio's terse and text formats.
+//! fio prints notes before its JSON and text after it (`--output-format=json,normal`), and one whole document per
+//! interval with `--status-interval`. A file to which fio appends also has several documents. The last complete
+//! document is the result. Source: fio 3.42, `stat.c` and `client.c`. Not read: fio's terse and text formats.
 
 use serde_json::Value;
 use text::foreign::printable;
 
 use crate::measure;
 
-/// What a file holds.
+/// The documents found in a file.
 pub(super) struct Documents {
-    /// The last complete result; any other object if there is none.
+    /// The last complete result; if there is none, any other JSON object.
     pub last: Value,
-    /// Complete results.
+    /// Number of complete results.
     pub count: usize,
-    /// Whether another one follows that ends too early.
+    /// Whether an incomplete document follows.
     pub cut: bool,
 }
 
-/// Text before a result may hold this many braces that begin no JSON.
+/// Maximum number of braces before a result that begin no JSON.
 const MOST_FAILURES: usize = 64;
 
 fn is_result(value: &Value) -> bool {
     value["jobs"].is_array() || value["client_stats"].is_array() || measure::is_ours(value)
 }
 
-/// Finds the last result in a text; control characters in its strings become escapes.
+/// Finds the last result in a text. Control characters in its strings become escapes.
 ///
 /// # Errors
-/// It holds no JSON object; in words.
+/// The text holds no JSON object; the error is a message for the user.
 pub(super) fn last(text: &str) -> Result<Documents, String> {
     let mut found = Documents {
         last: Value::Null,
@@ -79,7 +79,7 @@ pub(super) fn last(text: &str) -> Result<Documents, String> {
     }
 }
 
-/// Escapes control characters in all strings and keys: names of jobs reach terminals.
+/// Escapes control characters in all strings and keys, because job names are printed on terminals.
 fn escape(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -102,9 +102,11 @@ fn escape(value: &mut Value) {
     }
 }
 
-/// The jobs of a result, with the options that are common to them: fio's own, or those of the servers that a client asked.
+/// Returns the jobs of a result, each with the options that are common to all jobs: those of fio itself, or those of
+/// the servers to which a fio client connected.
 ///
-/// Each server's jobs get its address before their names where there are several. fio's sum over all clients is left out.
+/// If there are several servers, the address of the server is put before the names of its jobs. fio's sum over all
+/// clients is left out.
 pub(super) fn jobs(root: &mut Value) -> Vec<(Value, Value)> {
     let globals = root["global options"].take();
     if let Value::Array(jobs) = root["jobs"].take() {

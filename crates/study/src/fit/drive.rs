@@ -1,4 +1,4 @@
-//! A catalogue file for a drive that somebody has measured: a base drive with its free parameters fitted.
+//! A catalogue file for a drive that a user has measured: a base drive with its free parameters fitted.
 
 use model::media::{DriveConfig, Precondition};
 use toml_edit::DocumentMut;
@@ -15,39 +15,39 @@ use text::digits::microseconds;
 use text::problem::{Place, Problem, Problems};
 use workload::job::Mix;
 
-/// What is to be fitted.
+/// Input of a fit.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Name or path of the drive to begin from.
+    /// Name or path of the base drive.
     pub base: String,
-    /// What was set on the drive when it was measured, and figures that are known to be others.
+    /// Settings of the drive during the measurement, and figures that are known to differ from the base drive.
     pub settings: Settings,
-    /// Name or path of the host it was measured in.
+    /// Name or path of the host that ran the measurement.
     pub host: String,
-    /// The drive's state when it was measured.
+    /// State of the drive during the measurement.
     pub state: Precondition,
-    /// Keys of the free parameters; those of the medium if empty.
+    /// Keys of the free parameters; if empty, those of the medium.
     pub free: Vec<String>,
-    /// What was measured.
+    /// The measured runs.
     pub measured: Vec<MeasuredRun>,
-    /// Every so many-th run is held out of the fit to judge it; 0 for none.
+    /// Every n-th run is held out of the fit to judge it; 0 for none.
     pub hold_out: usize,
-    /// Iterations of the search.
+    /// Maximum number of iterations of the search.
     pub iterations: u64,
-    /// The file's name and the drive's full name in it.
+    /// Name of the file, and full name of the drive in it.
     pub name: String,
 }
 
-/// What came of a fit.
+/// Result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The free parameters.
     pub parameters: Vec<Freed>,
-    /// Parameters that would be free by default and cannot be on this base, each with the reason.
+    /// Default parameters that cannot be free on this base drive, each with the reason.
     pub left_out: Vec<String>,
-    /// What a reader should know of the search, in words: that its starts ended in different places.
+    /// Messages about the search for the user: its starts ended in different places.
     pub local_optima: Vec<String>,
-    /// Every measured figure.
+    /// Every measured figure with the model's figures.
     pub residuals: Vec<Residual>,
     /// The catalogue file.
     pub toml: String,
@@ -56,42 +56,43 @@ pub struct Fitted {
 /// A free parameter after the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Freed {
-    /// As it was.
+    /// The parameter with its value before the search.
     pub parameter: Parameter,
-    /// Its fitted value, in the words of a file.
+    /// Fitted value, as text for a file.
     pub fitted: String,
-    /// From where to where the measurements are met as well, with the other parameters held: 95 % if the errors that
-    /// remain are those of measuring, and measuring is never better than one percent.
+    /// Range in which the measurements are met equally well, with the other parameters held. This is a 95 % interval
+    /// if the remaining errors are measurement errors, and if measurements are never better than one percent.
     pub interval: (String, String),
-    /// Whether the search ended at its bound: the base drive is of another kind, or nothing measured depends on it.
+    /// Whether the search ended at its bound: either the base drive is of another kind, or no measured figure depends
+    /// on this parameter.
     pub at_bound: bool,
 }
 
-/// A measured figure and the model's.
+/// A measured figure and the model's figures for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Residual {
-    /// The run.
+    /// Name of the run.
     pub run: String,
     /// The figure, such as `read.iops`.
     pub figure: String,
-    /// As measured.
+    /// Measured value.
     pub measured: f64,
-    /// The base drive's.
+    /// The model's value with the base drive.
     pub before: f64,
-    /// The fitted drive's.
+    /// The model's value with the fitted drive.
     pub after: f64,
-    /// Whether it was held out of the fit.
+    /// Whether the figure was held out of the fit.
     pub held_out: bool,
 }
 
 impl Residual {
-    /// Error of the fitted drive as a share of what was measured.
+    /// Returns the error of the fitted drive as a share of the measured value.
     pub fn error(&self) -> f64 {
         self.after / self.measured - 1.0
     }
 }
 
-/// Median of the absolute errors of the figures that were held out, or of those that were not.
+/// Returns the median absolute error of the held-out figures, or of the fitted figures.
 pub fn median_error(residuals: &[Residual], held_out: bool) -> Option<f64> {
     let chosen = residuals
         .iter()
@@ -101,23 +102,23 @@ pub fn median_error(residuals: &[Residual], held_out: bool) -> Option<f64> {
     errors.get(errors.len() / 2).copied()
 }
 
-/// I/Os of each run of the search, for each of its depth and at least.
+/// Minimum number of I/Os of each run of the search, for each unit of queue depth.
 const IOS_FOR_EACH_OF_DEPTH: u64 = 300;
 const FEWEST_IOS: u64 = 12_000;
-/// Bytes of each run at most, so that large blocks do not take all the time.
+/// Maximum number of bytes of each run, so that runs with large blocks do not take most of the time.
 const BYTES: u64 = 300_000_000;
 
-/// The measured runs on a changed drive.
+/// Simulates the measured runs on a drive with changed figures.
 struct Bench<'a> {
     request: &'a Request,
     parameters: Vec<Parameter>,
     lab: Lab,
-    /// Only a so manieth of the I/Os.
+    /// Divides the number of I/Os of each run.
     part: u64,
 }
 
 impl Bench<'_> {
-    /// The model's figures by run and target; NaN for what it does not have.
+    /// Returns the model's figures by run and target; NaN where the model has none.
     fn figures(&self, at: &[f64], runs: &[usize]) -> Result<Vec<Vec<f64>>, Problems> {
         let (of_drive, of_host) = changes(&self.parameters, at);
         let mut settings = self.request.settings.clone();
@@ -147,7 +148,7 @@ impl Bench<'_> {
 
     fn loss(&self, at: &[f64], runs: &[usize]) -> f64 {
         let Ok(figures) = self.figures(at, runs) else {
-            // Values that contradict each other: no drive at all.
+            // These values contradict each other, so no drive can be built from them.
             return 9.0;
         };
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -161,7 +162,7 @@ impl Bench<'_> {
     }
 }
 
-/// Its jobs with an end, or this part of it.
+/// Returns the jobs of a run with a bound on their I/Os, divided by `part`.
 pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     let depth = |job: &workload::job::Job| u64::from(job.iodepth);
     let all: u64 = run
@@ -181,7 +182,8 @@ pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     for job in &mut jobs {
         let ios = (ios * depth(job)).div_ceil(all.max(1)).max(1);
         job.number_ios = Some(ios.div_ceil(job.loops.into()));
-        // What ended by time is not ended by its range, nor is a pass of it, at which fio waits for all I/Os in flight.
+        // A job that ended by time is not ended by its range. It also does not end a pass, at which fio waits for all
+        // I/Os in flight.
         if job.runtime.is_some() {
             (job.time_based, job.io_size) = (false, Some(workload::job::Job::ROUND));
         }
@@ -189,13 +191,13 @@ pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     jobs
 }
 
-/// The part of a fit's I/Os in which bases are compared.
+/// Divisor of the I/Os of a fit in the comparison of base drives.
 const COMPARED: u64 = 5;
 
-/// How far the base is off as it is, by the search's own measure, on the runs that are not held out.
+/// Returns the loss of the unchanged base drive by the search's own measure, over the runs that are not held out.
 ///
 /// # Errors
-/// It cannot run what was measured.
+/// The base drive cannot run the measurements.
 pub(super) fn loss_as_it_is(request: &Request) -> Result<f64, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let runs = fitted_runs(request)?;
@@ -211,7 +213,7 @@ pub(super) fn loss_as_it_is(request: &Request) -> Result<f64, Problems> {
     Ok(bench.loss(&[], &runs))
 }
 
-/// The runs that are not held out.
+/// Returns the indices of the runs that are not held out.
 fn fitted_runs(request: &Request) -> Result<Vec<usize>, Problems> {
     let all = 0..request.measured.len();
     let fitted: Vec<usize> = all.filter(|&run| !is_held(request, run)).collect();
@@ -228,15 +230,16 @@ fn is_held(request: &Request, run: usize) -> bool {
     request.hold_out > 0 && (run + 1) % request.hold_out == 0
 }
 
-/// Fits the free parameters of the base drive to what was measured.
+/// Fits the free parameters of the base drive to the measurements.
 ///
 /// # Errors
-/// The base drive, host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
+/// The base drive, the host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
     drive_from(STARTS, request, progress)
 }
 
-/// The same with so many starts of the search: with one it may end in a local optimum, and does not know.
+/// Fits a drive as [`drive()`] does, with this number of starts of the search. With one start, the search may end in a
+/// local optimum without detecting it.
 ///
 /// # Errors
 /// As [`drive()`].
@@ -261,7 +264,7 @@ pub(super) fn drive_from(
         part: 1,
     };
     let origin = vec![0.0; bench.parameters.len()];
-    // What does not fit the drive is told before the search.
+    // Jobs that do not fit the drive are reported before the search begins.
     let before = bench.figures(&origin, &all)?;
     another_medium(&base, &request.measured, &before)?;
     let evaluations = std::cell::Cell::new(0);
@@ -313,15 +316,16 @@ pub(super) fn drive_from(
     })
 }
 
-/// Refuses results that no parameter can reach: random reads, a few at once at most, that take longer or shorter than the base's by more than
-/// the factor that a parameter may move are of another medium, or of a page cache.
+/// Rejects results that no parameter can reach. If random reads at low queue depth take longer or shorter than on the
+/// base drive by more than the factor that a parameter may move, then the results are of another medium or of a page
+/// cache.
 fn another_medium(
     base: &DriveSheet,
     measured: &[MeasuredRun],
     before: &[Vec<f64>],
 ) -> Result<(), Problems> {
     let mut problems = Problems::default();
-    // A RAM disk has no medium: files and page caches are fitted from it.
+    // A RAM disk has no medium. Files and page caches are fitted from it.
     if matches!(base.config, DriveConfig::Ram(_)) {
         return Ok(());
     }
@@ -356,24 +360,24 @@ fn another_medium(
     problems.or(())
 }
 
-/// So many at once wait little for each other, on any medium.
+/// Up to this queue depth, reads hardly wait for each other on any medium.
 const FEW: u32 = 4;
-/// Blocks of such reads that tell a medium, at most.
+/// Maximum block size in bytes of reads that identify a medium.
 const SMALL: u32 = 16 << 10;
 /// [`FURTHEST`] as a factor.
 const FACTOR: f64 = 5.0;
 
-/// Nearer to the bound than this share of the way, a parameter has ended there.
+/// A parameter has ended at its bound if it has moved at least this share of the way to it.
 pub(super) const AT_BOUND: f64 = 0.98;
-/// What repeated measurements of one figure differ by at least.
+/// Repeated measurements of one figure differ by at least this share.
 const REPEATABILITY: f64 = 0.01;
 /// Square of the normal distribution's two-sided 95 % quantile.
 const NORMAL: f64 = 3.84;
-/// Halvings on the way to the end of an interval.
+/// Halvings that locate the end of an interval.
 const HALVINGS: u32 = 5;
 
-/// For each parameter from where to where the loss of `figures` figures is not clearly more than the best, with the
-/// others held; logarithms as the search has them.
+/// Returns for each parameter the range in which the loss of `figures` figures is not clearly greater than the least
+/// loss, with the other parameters held. Values are logarithms, as in the search.
 pub(super) fn intervals(
     best: &[f64],
     figures: usize,
@@ -412,7 +416,7 @@ pub(super) fn intervals(
         .collect()
 }
 
-/// The free parameters, and what cannot be one of them of those that nobody asked for.
+/// Returns the free parameters, and the default parameters that cannot be free, unless the user asked for them.
 fn parameters(
     request: &Request,
     base: &DriveSheet,
@@ -420,7 +424,7 @@ fn parameters(
     unseen: &[&str],
 ) -> Result<(Vec<Parameter>, Vec<String>), Problems> {
     let by_default = request.free.is_empty();
-    // What a drive of the medium may have, and this one does not, is none of its parameters.
+    // A figure that drives of this medium may have, but this drive does not, cannot be a parameter.
     let has = |key: &&&str| base.figures.iter().any(|figure| figure.key == **key);
     let default = base.free.iter().filter(has).map(|key| (*key).to_owned());
     let keys: Vec<String> = match by_default {
@@ -436,7 +440,7 @@ fn parameters(
         }
         match Parameter::named(key, &base.figures, host) {
             Ok(parameter) => parameters.push(parameter),
-            // The base has 0 there.
+            // The base drive has the value 0 there.
             Err(problem) if by_default => left_out.push(problem.what),
             Err(problem) => problems.push(problem),
         }
@@ -452,7 +456,8 @@ fn parameters(
     Problems(problems).or((parameters, left_out))
 }
 
-/// The base drive's file with the fitted figures in it: another drive, which is not what its base costs or is called.
+/// Returns the base drive's file with the fitted figures. It describes another drive, so the price and names of the
+/// base drive are not kept.
 fn toml(
     request: &Request,
     base: &DriveSheet,
@@ -484,7 +489,7 @@ fn toml(
     Ok(text)
 }
 
-/// How well the drive is known, in a sentence, and the host that was taken out of what was measured.
+/// Returns a sentence on how well the drive is known, and the host whose costs were subtracted from the measurements.
 fn how(base: &DriveSheet, host: &str, residuals: &[Residual]) -> String {
     let part = |held_out: bool, what: &str| {
         let of = residuals.iter().filter(|one| one.held_out == held_out);
@@ -503,7 +508,7 @@ fn how(base: &DriveSheet, host: &str, residuals: &[Residual]) -> String {
     how
 }
 
-/// What the file says of itself first.
+/// Returns the comment at the start of the file.
 fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String {
     let runs = |held_out: bool| {
         let of = residuals.iter().filter(|one| one.held_out == held_out);
@@ -519,11 +524,11 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
     );
     let held_out = runs(true);
     if !held_out.is_empty() {
-        // Runs that were held out fixed nothing.
+        // Runs that were held out did not set any parameter.
         head.push_str(&format!("# Held out: {held_out}.\n"));
     }
     if request.host != catalogue::TYPICAL_HOST {
-        // What the host takes is in what was measured, and not in the drive.
+        // The measurements include the host's time; the drive's figures do not.
         head.push_str(&format!(
             "# Measured in the host {0}: run it with --host {0}.\n",
             request.host
@@ -551,8 +556,8 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
 mod tests {
     use super::*;
 
-    /// `fit DRIVE` works with every drive that has figures of its own, without naming parameters: what a drive
-    /// has at 0 (the 950 PRO's delay of reads) is left out, unless it was asked for.
+    /// `fit DRIVE` works with every drive that has figures of its own, without named parameters. A parameter whose
+    /// value is 0 on a drive (the read delay of the 950 PRO) is left out, unless the user asked for it.
     #[test]
     fn every_drive_of_the_catalogue_can_be_a_base() {
         let host = catalogue::host("xeon-2017").expect("built in");
@@ -582,10 +587,10 @@ mod tests {
 
     #[test]
     fn an_interval_is_as_wide_as_the_loss_allows() {
-        // Four figures that follow the first parameter and not the second.
+        // Four figures that depend on the first parameter and not on the second.
         let loss = |at: &[f64]| (at[0] - 0.3) * (at[0] - 0.3);
         let found = intervals(&[0.3, 0.0], 4, &loss);
-        // 1.96 times one percent, over the root of four.
+        // 1.96 times one percent, divided by the square root of four.
         assert!((found[0].0 - (0.3 - 0.0098)).abs() < 5e-4, "{found:?}");
         assert!((found[0].1 - (0.3 + 0.0098)).abs() < 5e-4, "{found:?}");
         assert_eq!(found[1], (-FURTHEST, FURTHEST));

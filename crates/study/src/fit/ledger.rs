@@ -1,10 +1,10 @@
-//! The catalogue's fits, made again: each recipe's figures set from the rows it names.
+//! Repeats the catalogue's fits: sets the figures of each recipe from the rows that the recipe names.
 //!
-//! All else is as the catalogue has it, so fits do not depend on each other: any of them alone gives what all of them
-//! together give. A row's misfit is its distance from the published figure (of a claim: from
-//! holding) in units of the row's tolerance, squared; how much seeds differ is added to the tolerance. So intervals are
-//! those of one tolerance, with everything else held where it is: what two parameters could trade against each other is
-//! not in them.
+//! All other figures keep their catalogue values, so fits do not depend on each other: a fit gives the same result
+//! alone as together with all others. The misfit of a row is its distance from the published figure (for a claim: from
+//! holding), in units of the row's tolerance, squared. The spread between seeds is added to the tolerance. So an
+//! interval is the range within one tolerance while every other figure is held. Intervals do not include trade-offs
+//! between two parameters.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,84 +21,86 @@ use crate::ledger::{
 use catalogue::Figure;
 use text::problem::{Problem, Problems, nearest};
 
-/// One recipe, made again.
+/// Result of repeating one recipe.
 #[derive(Clone, Debug)]
 pub struct Refit {
-    /// Its figures.
+    /// The figures of the recipe.
     pub figures: Vec<Moved>,
-    /// Values of the first figure that are within a tolerance of the best; of choices those that are. Empty if the
-    /// catalogue's value stood at once and nothing was searched for.
+    /// Values of the first figure that are within a tolerance of the best; for choices, the choices within a
+    /// tolerance. Empty if the catalogue's value was accepted at once and no search was made.
     pub interval: Vec<String>,
-    /// Whether the interval ends at a bound of the recipe: below, above.
+    /// Whether the interval ends at the lower and at the upper bound of the recipe.
     pub open: (bool, bool),
-    /// Misfit in squared tolerances with the catalogue's values and with the fitted ones, with one seed.
+    /// Misfit in squared tolerances with the catalogue's values and with the fitted values, for one seed.
     pub misfit: [f64; 2],
     /// Whether the catalogue's value is within the interval.
     pub stands: bool,
-    /// Values that were tried.
+    /// Number of values that were tried.
     pub tried: usize,
-    /// The rows they were fitted to, with all seeds.
+    /// The rows of the recipe, simulated with all seeds.
     pub rows: Vec<RowError>,
 }
 
 /// A figure of a recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// Where it stands.
+    /// Place of the figure in the catalogue.
     pub spot: Spot,
     /// The catalogue's value.
     pub catalogue: String,
-    /// The fitted one.
+    /// The fitted value.
     pub fitted: String,
-    /// Fitted over catalogue less one, of numbers.
+    /// Fitted value divided by catalogue value, minus one; only for numbers.
     pub difference: Option<f64>,
 }
 
 /// A row of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowError {
-    /// Its id.
+    /// Id of the row.
     pub id: String,
-    /// What it is about.
+    /// Subject of the row.
     pub what: String,
     /// The model's figure with the catalogue's values; NaN if it has none.
     pub before: f64,
-    /// The same with the fitted ones.
+    /// The model's figure with the fitted values.
     pub after: f64,
-    /// The published figure, or the condition of a claim, in words.
+    /// The published figure, or the condition of a claim, as text.
     pub wanted: String,
 }
 
-/// Which recipes are made again: all if nothing is named.
+/// Selects the recipes to repeat; all if nothing is named.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Keys of figures, as rows name them in `fixes`.
     pub free: Vec<String>,
-    /// Drives: the recipes of figures of their files and of their families'.
+    /// Drives: selects the recipes for figures in their files and in their families' files.
     pub drives: Vec<String>,
-    /// Files of the catalogue, such as `nand/950pro-256` or `host/esxi-nuc`: the recipes of their own figures.
+    /// Files of the catalogue, such as `nand/950pro-256` or `host/esxi-nuc`: selects the recipes for figures in these
+    /// files.
     pub files: Vec<String>,
     /// Whether to search only where the catalogue's value is off by more than a tolerance.
     pub check: bool,
 }
 
-/// How far fits are.
+/// Progress of the fits.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// Fits done.
+    /// Number of completed fits.
     pub done: usize,
-    /// Of how many.
+    /// Total number of fits.
     pub of: usize,
-    /// The first figure of the one that is at work.
+    /// The first figure of the current recipe.
     pub at: &'a Spot,
-    /// Values of it that were tried.
+    /// Number of its values that were tried.
     pub tried: usize,
 }
 
-/// Makes recipes again, on all cores. `progress` is told of each value that is tried, `done` of each fit as it comes.
+/// Repeats the chosen recipes on all cores. `progress` is called for each value that is tried, `done` for each
+/// completed fit.
 ///
 /// # Errors
-/// A recipe names what is not there, the choice takes none, a measurement does not load.
+/// A recipe names an item that does not exist, the choice selects no recipe, or a measurement does not load.
 pub fn ledger(
     files: &[LedgerFile],
     recipes: &[Recipe],
@@ -107,8 +109,8 @@ pub fn ledger(
     done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
     let benches = benches(files, recipes, choice)?;
-    // What stands at the catalogue's values is known from one run of each, all of them side by side; a search keeps all
-    // cores busy by itself.
+    // One run with the catalogue's values is made for every recipe, all in parallel: it decides whether a search is
+    // needed. A search keeps all cores busy by itself.
     let began = AtomicUsize::new(0);
     let now: Vec<Vec<RowResult>> = benches
         .par_iter()
@@ -126,10 +128,10 @@ pub fn ledger(
     in_turn(&benches, progress, refit, done)
 }
 
-/// Is told how many values were tried.
+/// Called with the number of values that were tried.
 pub(super) type Tried<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// The work on one bench after the other. `progress` is told of each value that is tried, `done` of each result.
+/// Runs the work on each bench in turn. `progress` is called for each value that is tried, `done` for each result.
 pub(super) fn in_turn<'a, T>(
     benches: &[Bench<'a>],
     progress: &(dyn Fn(Step<'_>) + Sync),
@@ -146,7 +148,7 @@ pub(super) fn in_turn<'a, T>(
     Ok(results)
 }
 
-/// The chosen recipes, ready to be worked on.
+/// Returns the chosen recipes, prepared for work.
 pub(super) fn benches<'a>(
     files: &[LedgerFile],
     recipes: &'a [Recipe],
@@ -164,7 +166,7 @@ pub(super) fn benches<'a>(
     problems.or(benches)
 }
 
-/// Every figure of the catalogue by its place.
+/// Returns every figure of the catalogue by its place.
 ///
 /// # Errors
 /// A file does not load.
@@ -230,23 +232,23 @@ fn chosen<'a>(recipes: &'a [Recipe], choice: &Choice) -> Result<Vec<&'a Recipe>,
     problems.or(chosen)
 }
 
-/// The path of a file of the catalogue from its short name.
+/// Returns the path of a catalogue file from its short name.
 fn spot_file(name: &str) -> String {
     let name = name.strip_prefix("catalogue/").unwrap_or(name);
     format!("catalogue/{}.toml", name.trim_end_matches(".toml"))
 }
 
-/// The rows' figures with the recipe's figures in these words; NaN where there is none.
+/// Returns the figures of the rows for these values of the recipe's figures; NaN where a row has none.
 pub(super) type RowsAt<'a> = dyn Fn(&[String]) -> Vec<f64> + Sync + 'a;
 
-/// A recipe at work.
+/// A recipe with all that its search needs.
 pub(super) struct Bench<'a> {
     pub(super) recipe: &'a Recipe,
-    /// The catalogue's values of its figures, in their order: words, and the numbers in them.
+    /// The catalogue's values of the recipe's figures, in their order: the text, and the numbers in it.
     held: Vec<(String, Option<Numbers>)>,
-    /// The rows with the measurements they need.
+    /// The rows, with the measurements that they need.
     files: Vec<LedgerFile>,
-    /// Runs that were made: where a value changes nothing, or is tried with more seeds.
+    /// Completed runs, reused where a value changes nothing or is tried with more seeds.
     memory: Memory,
 }
 
@@ -293,7 +295,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// How far the fits are, this one being at work.
+    /// Returns the progress of the fits while this recipe is being fitted.
     fn step(&self, done: usize, of: usize, tried: usize) -> Step<'_> {
         Step {
             done,
@@ -303,7 +305,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The catalogue's number of the first figure, in the recipe's unit.
+    /// Returns the catalogue's number of the first figure, in the recipe's unit.
     pub(super) fn first(&self, unit: &str) -> f64 {
         let numbers = self.held.first().and_then(|(_, numbers)| numbers.as_ref());
         let first = numbers.and_then(|(numbers, _)| numbers.first());
@@ -312,7 +314,7 @@ impl<'a> Bench<'a> {
             .unwrap_or(f64::NAN)
     }
 
-    /// All figures in words, with the first at this number of the recipe's unit.
+    /// Returns all figures as text, with the first set to this number in the recipe's unit.
     pub(super) fn words_at(&self, number: f64, unit: &str) -> Vec<String> {
         let factor = number / self.first(unit);
         let all = self.held.iter().enumerate();
@@ -330,7 +332,7 @@ impl<'a> Bench<'a> {
         .collect()
     }
 
-    /// The rows with figures in these words; one seed, or all.
+    /// Returns the results of the rows with these values of the figures, for one seed or for all.
     pub(super) fn results(
         &self,
         words: &[String],
@@ -354,19 +356,20 @@ impl<'a> Bench<'a> {
         .results)
     }
 
-    /// The figures of all `rows` with these words: none where they contradict each other and are no drive at all.
+    /// Returns the figures of all `rows` with these values; none if the values contradict each other, so that no drive
+    /// can be built.
     pub(super) fn values_at(&self, words: &[String], all_seeds: bool, rows: usize) -> Vec<f64> {
         let results = self.results(words, all_seeds);
         let none = vec![f64::NAN; rows];
         results.map_or(none, |results| results.iter().map(value).collect())
     }
 
-    /// The catalogue's values.
+    /// Returns the catalogue's values.
     pub(super) fn catalogue(&self) -> Vec<String> {
         self.held.iter().map(|(words, _)| words.clone()).collect()
     }
 
-    /// Makes the recipe again; `once` is what one seed gives with the catalogue's values.
+    /// Repeats the recipe. `once` is the result of one seed with the catalogue's values.
     fn refit(
         &self,
         once: Vec<RowResult>,
@@ -376,7 +379,7 @@ impl<'a> Bench<'a> {
         let catalogue = self.catalogue();
         let rows = once.iter();
         let held: f64 = rows.map(|one| misfit(&one.row, value(one), 0.0)).sum();
-        // Nothing is better than no misfit at all, and more seeds only widen tolerances.
+        // No value is better than one without misfit, and more seeds only widen tolerances.
         if check && held <= WITHIN {
             return Ok(Refit {
                 figures: self.moved_figures(&catalogue, &catalogue),
@@ -418,7 +421,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The line of the first figure's numbers, in the recipe's unit.
+    /// Returns the search line of the first figure's numbers, in the recipe's unit.
     fn line<'b>(
         &'b self,
         from: f64,
@@ -434,7 +437,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Each choice as the words of all figures, and what the rows make of it.
+    /// Returns each choice as the text of all figures, with the figures of the rows.
     fn try_all(&self, choices: &[String], values_at: &RowsAt<'_>) -> Vec<(Vec<String>, Vec<f64>)> {
         let all = |words: &String| vec![words.clone(); self.held.len()];
         let tried = choices.par_iter().map(|one| {
@@ -445,7 +448,7 @@ impl<'a> Bench<'a> {
         tried.collect()
     }
 
-    /// Looks for the best values.
+    /// Searches for the best values.
     fn best(&self, values_at: &RowsAt<'_>, misfit_of: &Misfit<'_>) -> Best {
         match &self.recipe.values {
             Values::Between { from, to, unit } => {
@@ -500,7 +503,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What a search found.
+/// Result of a search.
 struct Best {
     words: Vec<String>,
     interval: Vec<String>,
@@ -510,7 +513,7 @@ struct Best {
     holds: bool,
 }
 
-/// The choice that is taken, the least misfit, and the choices that are within a tolerance of it.
+/// Returns the choice that is taken, the least misfit, and the choices within a tolerance of it.
 fn choose(misfits: &[f64], take: Take) -> (usize, f64, Vec<usize>) {
     let least = misfits.iter().copied().fold(f64::INFINITY, f64::min);
     let within = |limit: f64| -> Vec<usize> {
@@ -542,7 +545,7 @@ fn row_errors(before: &[RowResult], after: &[RowResult]) -> Vec<RowError> {
     .collect()
 }
 
-/// The published figure, or the condition of a claim, in words.
+/// Returns the published figure, or the condition of a claim, as text.
 fn wanted(row: &Row) -> String {
     match (row.judgement, &row.published) {
         (Judgement::Equals(_), Published::Number(number)) => number.to_string(),

@@ -1,8 +1,10 @@
-//! What a user measured: fio's JSON, or a measurement made of it ([`crate::measure`]), turned back into the jobs that ran and the figures that came out.
+//! A user's measurements: fio's JSON, or a measurement made from it ([`crate::measure`]), as jobs and measured
+//! figures.
 //!
-//! Each reporting group of fio's output is one run: its jobs ran together, and a stonewall begins the next group. Options
-//! are those that fio prints with each job. Left out: jobs that shared a reporting group under different names with
-//! `group_reporting` (fio prints only the first one's options), and groups made by `new_group` without a stonewall.
+//! Each reporting group of fio's output is one run: its jobs ran together, and a stonewall begins the next group.
+//! Options are those that fio prints with each job. Not supported: jobs that shared a reporting group under different
+//! names with `group_reporting` (fio prints only the first job's options), and groups made by `new_group` without a
+//! stonewall.
 
 use serde_json::Value;
 
@@ -14,47 +16,47 @@ use super::documents;
 use super::sound::{contradictions, microseconds};
 use crate::measure;
 
-/// One run of the measured drive.
+/// One run on the measured drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRun {
     /// Names of its jobs.
     pub name: String,
-    /// What ran, without a bound.
+    /// The jobs of the run, without a bound on their I/Os.
     pub jobs: Vec<Job>,
-    /// What came out.
+    /// The measured figures.
     pub targets: Vec<Target>,
-    /// In what it was measured otherwise than the model runs it, one sentence each.
+    /// Differences between the measurement and the model's run, one sentence each.
     pub unlike: Vec<String>,
 }
 
 /// One measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// Of reads (false: of writes).
+    /// Direction of the I/Os: true for reads, false for writes.
     pub read: bool,
-    /// What it is.
+    /// The measured quantity.
     pub quantity: Quantity,
-    /// Its value: I/Os a second or microseconds.
+    /// Value in IOPS or microseconds.
     pub value: f64,
-    /// How much it counts.
+    /// Weight of the figure in the fit.
     pub weight: f64,
 }
 
-/// What was measured.
+/// A measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// I/Os a second of all threads.
+    /// IOPS of all threads.
     Iops,
     /// Mean latency.
     Mean,
-    /// Mean time to submit; only hosts are fitted to it.
+    /// Mean submission latency; only hosts are fitted to it.
     Submission,
     /// A percentile of completion latency.
     Percentile(f64),
 }
 
 impl Target {
-    /// The same figure of the model, as metrics of the ledger call it.
+    /// Returns the name of this figure in the ledger's metrics.
     pub fn figure(&self) -> String {
         let direction = if self.read { "read" } else { "write" };
         match self.quantity {
@@ -66,17 +68,17 @@ impl Target {
     }
 }
 
-/// Percentiles that are fitted to, and how much each counts: a tail is noisier than a median.
+/// Percentiles that are fitted to, each with its weight: a tail is noisier than a median.
 const PERCENTILES: [(f64, &str, f64); 3] = [
     (50.0, "50.000000", 0.5),
     (99.0, "99.000000", 0.3),
     (99.9, "99.900000", 0.1),
 ];
 
-/// I/Os of one direction that a figure needs at least.
+/// Minimum number of I/Os of one direction for a figure.
 const FEWEST: f64 = 100.0;
 
-/// Options that say nothing of what a drive is asked, or that only bounded the run.
+/// Options that do not affect the load on the drive, or that only bounded the run.
 const DROPPED: [&str; 16] = [
     "filename",
     "directory",
@@ -99,7 +101,7 @@ const DROPPED: [&str; 16] = [
 /// Reads fio's JSON; `origin` names the file in messages.
 ///
 /// # Errors
-/// It is not fio's JSON, or jobs in it cannot be run again.
+/// The text is not fio's JSON, or jobs in it cannot be repeated.
 pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
     let file = entries(origin, text)?;
     let mut problems = Problems::default();
@@ -113,11 +115,11 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
     problems.or(runs)
 }
 
-/// fio's JSON by reporting group.
+/// fio's JSON, split by reporting group.
 pub(crate) struct Entries {
-    /// The version that fio says it has; empty if it does not say.
+    /// fio's version as stated in the JSON; empty if absent.
     pub(crate) version: String,
-    /// Jobs that ran together.
+    /// Groups of jobs that ran together.
     pub(crate) groups: Vec<Group>,
 }
 
@@ -125,16 +127,17 @@ pub(crate) struct Entries {
 pub(crate) struct Group {
     /// Options of all jobs.
     pub(crate) globals: Value,
-    /// What fio printed for each job (or copy of it).
+    /// fio's output for each job (or copy of a job).
     pub(crate) members: Vec<Value>,
-    /// In what the file says that it is not what it looks like, one sentence each.
+    /// Statements in the file that limit what the results show, one sentence each.
     pub(crate) unlike: Vec<String>,
 }
 
-/// Parts fio's JSON by reporting group, or that of each step of a measurement; `origin` names the file in messages.
+/// Splits fio's JSON by reporting group, or the JSON of each step of a measurement; `origin` names the file in
+/// messages.
 ///
 /// # Errors
-/// It is neither.
+/// The text is neither fio's JSON nor a measurement.
 pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     let found = documents::last(text)
         .map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
@@ -167,7 +170,8 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
 }
 
 impl Entries {
-    /// A measurement whose steps were shortened goes on with those that tell something; if none does, all stay and are refused.
+    /// A measurement with shortened steps keeps only the steps that have usable figures. If no step has any, all stay
+    /// and are rejected later.
     fn leave_out_short_steps(&mut self) {
         let is_short = |group: &Group| {
             let ways = [("read", true), ("write", false)].into_iter();
@@ -229,7 +233,7 @@ fn of_fio(origin: &str, mut root: Value, unlike: &[String]) -> Result<Entries, P
     })
 }
 
-/// Jobs of a group and what is unlike in them, and their names.
+/// Returns the jobs of a group, the ways in which they differ from the model's run, and their names.
 ///
 /// # Errors
 /// Options that cannot be simulated.
@@ -242,7 +246,7 @@ pub(crate) fn jobs_of(
     let mut names: Vec<&str> = Vec::new();
     for member in &group.members {
         let name = member["jobname"].as_str().unwrap_or("job");
-        // Without group_reporting fio lists every copy of a job.
+        // Without `group_reporting`, fio lists every copy of a job.
         if names.contains(&name) {
             continue;
         }
@@ -255,10 +259,10 @@ pub(crate) fn jobs_of(
     Ok((jobs, unlike, names.join(" + ")))
 }
 
-/// The figures of both directions of a group.
+/// Returns the figures of both directions of a group.
 ///
 /// # Errors
-/// There are none.
+/// The group has no usable figures.
 pub(crate) fn figures(
     origin: &str,
     name: &str,
@@ -274,7 +278,7 @@ pub(crate) fn figures(
     }
 }
 
-/// Whether a ramp came before counting began.
+/// Checks whether a ramp preceded the counted time.
 fn has_ramp(group: &Group) -> bool {
     let members = group.members.iter().map(|member| &member["job options"]);
     let mut all = members.chain([&group.globals]);
@@ -298,7 +302,7 @@ fn run(origin: &str, group: &Group) -> Result<MeasuredRun, Problems> {
     })
 }
 
-/// Why there is nothing to fit to in a run.
+/// Returns the reason why a run has no figures to fit to.
 fn nothing(origin: &str, name: &str, members: &[Value]) -> Problems {
     let has = |key: &str| members.iter().any(|member| !member[key].is_null());
     let failed = members.iter().find_map(|member| {
@@ -335,7 +339,7 @@ fn problem(origin: &str, job: &str, what: &str, help: Option<String>) -> Problem
     }])
 }
 
-/// The job that these options describe, without what bounded it.
+/// Returns the job that these options describe, without the options that bounded it.
 fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet, Problems> {
     let mut options: Vec<(&str, &str)> = Vec::new();
     for (key, value) in [globals, own]
@@ -353,7 +357,7 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
             "" => format!("--{key}"),
             value => format!("--{key}={value}"),
         });
-    // A job may be one of defaults alone.
+    // A job may consist of default options only.
     let arguments: Vec<String> = std::iter::once("--name=job".into()).chain(asked).collect();
     let surroundings = Surroundings {
         environment: &|_| None,
@@ -375,16 +379,16 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
     })?;
     for job in &mut set.jobs {
         job.name = name.into();
-        // A file on the drive is a small part of it; where it lies does not matter to a model.
+        // A file is a small part of the drive, and its place does not matter to the model.
         job.norandommap = true;
         job.direct = true;
-        // Where it was does not matter, and a range longer than the drive ends with it.
+        // The place of the file does not matter, and a range longer than the drive ends at the end of the drive.
         job.on_device = true;
     }
     Ok(set)
 }
 
-/// The figures of one direction over the members of a group.
+/// Returns the figures of one direction over the members of a group.
 fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let sides: Vec<&Value> = members.iter().map(|member| &member[key]).collect();
@@ -402,7 +406,7 @@ fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
         value,
         weight,
     };
-    // Threads of one group do alike, so that the mean of their percentiles is near that of all.
+    // Threads of one group behave alike, so the mean of their percentiles is close to the percentile of all.
     let mean_of = |figure: &dyn Fn(&Value) -> f64| {
         let sum: f64 = sides
             .iter()
@@ -469,8 +473,8 @@ mod tests {
         assert_eq!(runs[0].targets[4].value, 120.0);
     }
 
-    /// What was measured in another way than the model runs it is told, and does not bar the fit: a served drive through
-    /// fio's own NBD client, a page cache.
+    /// A measurement that differs from the model's run (a served drive through fio's own NBD client, a page cache) is
+    /// reported and does not prevent the fit.
     #[test]
     fn what_was_measured_otherwise_is_told() {
         let told = |options: &str| {

@@ -1,12 +1,13 @@
-//! Fitting: parameters of a catalogue file set so that the model does what was measured.
+//! Fitting: sets parameters of a catalogue file so that the model reproduces measurements.
 //!
-//! Four uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`host()`] one for the host
-//! that fio ran on; [`from_sheet()`] one for a drive of which there is a data sheet; [`ledger()`] makes the catalogue's own
-//! fits again, by its recipes. The first two search with Nelder and Mead's simplex over the logarithms of the parameters,
-//! from several starts, the others along one of them, between values whose rows are known: simulations have no gradient, a parameter's scale is
-//! its own size, and with fixed seeds the same search gives the same figures.
+//! There are four uses. [`drive()`] makes a file for a drive that a user has measured with fio. [`host()`] makes one
+//! for the host that ran fio. [`from_sheet()`] makes one for a drive with a data sheet. [`ledger()`] repeats the
+//! catalogue's own fits by its recipes. The first two search over the logarithms of the parameters with Nelder and
+//! Mead's simplex, from several starts. The other two search along one parameter, between values whose rows are known.
+//! Reasons: simulations have no gradient, the scale of a parameter is its own size, and with fixed seeds the same
+//! search gives the same figures.
 //!
-//! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
+//! Not modelled: trade-offs between several parameters of the ledger (each is set while the others are held).
 
 mod auto;
 mod documents;
@@ -40,14 +41,14 @@ pub use sensitivity::{Sensitivity, sensitivity};
 pub use sheet::{FromSheet, Met, TOLERANCE, from_sheet, ratings};
 pub use write::rewritten;
 
-/// First step of each parameter: a fifth up.
+/// First step of each parameter, as a logarithm: 20 % up.
 const STEP: f64 = 0.182;
-/// How far from where it began a parameter may go, as a logarithm: a factor of five.
+/// Maximum distance of a parameter from its start, as a logarithm: a factor of five.
 const FURTHEST: f64 = 1.609;
-/// The search ends when the losses at the simplex's corners differ by less.
+/// The search ends when the losses at the corners of the simplex differ by less than this.
 const SAME: f64 = 1e-6;
 
-/// What the search minimises, over logarithms of factors on the starting values.
+/// The loss function that the search minimises, over logarithms of factors on the starting values.
 struct Problem<'a> {
     loss: &'a (dyn Fn(&[f64]) -> f64 + 'a),
 }
@@ -64,33 +65,33 @@ impl CostFunction for Problem<'_> {
     }
 }
 
-/// Places from which the search begins.
+/// Number of starting points of a search.
 const STARTS: usize = 3;
-/// How far from the base the second and further ones are, as a logarithm: half as much again or less.
+/// Distance of the second and later starts from the base, as a logarithm: at most a factor of 1.5.
 const APART: f64 = 0.4;
-/// A search has ended as well as another when its typical error is at most so many times the other's.
+/// Two searches end equally well if the typical error of one is at most this factor times the other's.
 const ALIKE: f64 = 1.05;
 
-/// What came of a search.
+/// Result of a search from several starts.
 #[derive(Debug)]
 struct Found {
     /// The point with the least loss.
     best: Vec<f64>,
-    /// How far off figures are typically where each start ended, as the logarithm of a ratio.
+    /// Typical error at the end of each start, as the logarithm of a ratio.
     ends: Vec<f64>,
-    /// How many starts had not come to rest when their iterations were spent.
+    /// Number of starts that had not converged when their iterations were used up.
     unfinished: usize,
 }
 
-/// What came of one descent.
+/// Result of one descent.
 struct Descent {
     least: f64,
     at: Vec<f64>,
     at_rest: bool,
 }
 
-/// Where a search begins: at the origin, then with every other parameter up and those between down, then by twos, and so on:
-/// the signs of Hadamard's matrices.
+/// Returns a starting point of the search: first the origin; then every other parameter up and the parameters between
+/// down; then by twos, and so on. The signs are those of Hadamard matrices.
 fn start(dimensions: usize, number: usize) -> Vec<f64> {
     let sign = |index: usize| match ((index + 1) & number).count_ones() % 2 {
         0 => 1.0,
@@ -100,8 +101,9 @@ fn start(dimensions: usize, number: usize) -> Vec<f64> {
     (0..dimensions).map(|index| away * sign(index)).collect()
 }
 
-/// The point with the least loss that `evaluations` or so of it find from each of so many starts. The way to the bottom has corners and
-/// side valleys, so one start may end beside it; from the best end a last search begins anew with a fresh simplex.
+/// Returns the point with the least loss, found from each of the starts with about `evaluations` evaluations. The
+/// surface has corners and side valleys, so one start may end next to the minimum. A last search therefore begins from
+/// the best end with a new simplex.
 fn minimise(
     dimensions: usize,
     starts: usize,
@@ -127,7 +129,7 @@ fn minimise(
     })
 }
 
-/// One search, from a place.
+/// Runs one descent from a starting point.
 fn descend(
     from: &[f64],
     evaluations: u64,
@@ -158,7 +160,7 @@ fn descend(
     })
 }
 
-/// What the ends of several starts say: whether the search has found one bottom, in words.
+/// Returns a message if the ends of several starts differ, so that the search has not found a single minimum.
 fn starts_in_words(found: &Found) -> Option<String> {
     let ends = &found.ends;
     let least = ends.iter().copied().fold(f64::INFINITY, f64::min);
@@ -179,28 +181,28 @@ fn starts_in_words(found: &Found) -> Option<String> {
     ))
 }
 
-/// The loss of a figure that should be another: the square of the logarithm of their ratio while that is small, so that twice
-/// as much and half as much are equally wrong, and in proportion to it beyond [`CLEARLY_OFF`]. With squares alone a 99.9th
-/// percentile that no parameter reaches draws all means away from where they were measured. What cannot be computed is as
-/// wrong as a factor of twenty.
+/// Returns the loss of a figure against the wanted value. While the logarithm of their ratio is small, the loss is its
+/// square, so that twice and half the value are equally wrong. Beyond [`CLEARLY_OFF`], the loss grows linearly. With
+/// squares alone, one p99.9 that no parameter reaches would draw all means away from their measured values. A figure
+/// that cannot be computed counts as off by a factor of twenty.
 fn loss_of(model: f64, wanted: f64) -> f64 {
     let ratio = model / wanted;
     let off = match ratio.is_finite() && ratio > 0.0 {
         true => libm::log(ratio).abs().min(3.0),
         false => 3.0,
     };
-    // Pseudo-Huber: smooth, as a search by descent wants it.
+    // Pseudo-Huber loss: smooth, as a search by descent needs it.
     let scaled = off / CLEARLY_OFF;
     2.0 * CLEARLY_OFF * CLEARLY_OFF * (libm::sqrt(1.0 + scaled * scaled) - 1.0)
 }
 
-/// How far off, as a logarithm, a figure is of which the loss is this.
+/// Returns the error of a figure, as a logarithm, from its loss.
 fn off_of(loss: f64) -> f64 {
     let root = 1.0 + loss.max(0.0) / (2.0 * CLEARLY_OFF * CLEARLY_OFF);
     CLEARLY_OFF * libm::sqrt(root * root - 1.0)
 }
 
-/// A figure that is further off than this, as a logarithm, is off for another reason than that a parameter is not quite right.
+/// Error, as a logarithm, above which a figure is off for another reason than a slightly wrong parameter.
 const CLEARLY_OFF: f64 = 0.1;
 
 #[cfg(test)]
@@ -239,7 +241,7 @@ mod tests {
         assert!((found.best[0] - FURTHEST).abs() < 0.05, "{:?}", found.best);
     }
 
-    /// A valley of its own at the base, and a deeper one where the third start begins.
+    /// A local minimum at the base, and a deeper minimum where the third start begins.
     #[test]
     fn the_search_leaves_a_local_optimum_and_says_so() {
         let to = |at: &[f64], place: [f64; 2]| {
@@ -270,7 +272,7 @@ mod tests {
         assert!((loss_of(2.0, 1.0) - loss_of(1.0, 2.0)).abs() < 1e-12);
         assert_eq!(loss_of(3.0, 3.0), 0.0);
         assert_eq!(loss_of(f64::NAN, 1.0), loss_of(1e9, 1.0));
-        // Twice as far costs four times as much where it is near, and twice as much where it is far.
+        // Twice the error costs four times as much if the error is small, and twice as much if it is large.
         let far = |off: f64| loss_of(libm::exp(off), 1.0);
         assert!((off_of(far(0.7)) - 0.7).abs() < 1e-9);
         assert!((far(0.02) / far(0.01) - 4.0).abs() < 0.05);

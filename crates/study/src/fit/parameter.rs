@@ -7,18 +7,18 @@ use text::quantity::split;
 /// A figure that a fit may move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its dotted key, with `host.` before one of the host.
+    /// Dotted key, with the prefix `host.` for a figure of the host.
     pub key: String,
-    /// Its value as it is.
+    /// Current value.
     pub value: f64,
-    /// Its unit as written; empty for a count.
+    /// Unit as written in the file; empty for a count.
     pub unit: String,
-    /// The file that says it.
+    /// The file that contains the figure.
     pub file: String,
 }
 
 impl Parameter {
-    /// The parameter of this key among the figures of a drive and a host.
+    /// Returns the parameter with this key among the figures of a drive and a host.
     ///
     /// # Errors
     /// There is no such figure, or it is not a positive number.
@@ -61,11 +61,11 @@ impl Parameter {
         }
     }
 
-    /// The value moved by a factor whose logarithm this is, in the words of a file.
+    /// Returns the value, multiplied by the factor with this logarithm, as text for a file.
     pub fn moved(&self, log: f64) -> String {
         let value = self.value * libm::exp(log);
         let rounded = match &*self.unit {
-            // A count, and times that the model keeps in whole nanoseconds.
+            // Counts, and times that the model keeps in whole nanoseconds.
             "" | "ns" => format!("{value:.0}"),
             "us" => format!("{value:.3}"),
             "ms" | "s" => format!("{value:.6}"),
@@ -78,7 +78,7 @@ impl Parameter {
         format!("{rounded} {}", self.unit).trim().to_owned()
     }
 
-    /// The change that moves it, and whether it is one of the host.
+    /// Returns the change that moves the parameter, and whether it is a figure of the host.
     pub(super) fn change(&self, log: f64) -> (bool, Change) {
         match self.key.strip_prefix("host.") {
             Some(key) => (true, (key.to_owned(), self.moved(log))),
@@ -87,7 +87,7 @@ impl Parameter {
     }
 }
 
-/// The changes of all parameters at a point of the search: of the drive, and of the host.
+/// Returns the changes of all parameters at a point of the search: those of the drive, and those of the host.
 pub(super) fn changes(parameters: &[Parameter], at: &[f64]) -> (Vec<Change>, Vec<Change>) {
     let all = parameters
         .iter()

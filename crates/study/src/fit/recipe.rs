@@ -1,7 +1,7 @@
-//! Recipes: how each fitted figure of the catalogue follows from published rows. `ledger/fits/*.toml`.
+//! Recipes in `ledger/fits/*.toml`: how each fitted figure of the catalogue follows from published rows.
 //!
-//! A recipe names figures that move together, the values they may have (with the physical reason), the rows they are set
-//! from, and what is taken where more than one value does as well. All else is as the catalogue has it.
+//! A recipe names the figures that move together, their allowed values (with the physical reason), the rows that they
+//! are set from, and the choice among equally good values. All other figures keep their catalogue values.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,40 +19,40 @@ use text::toml::{Cursor, Page};
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger/fits");
 
-/// How a parameter follows from rows.
+/// A recipe: how a parameter follows from rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// The file that has it, as messages name it.
+    /// File that contains the recipe, as messages name it.
     pub origin: String,
-    /// Where in that file.
+    /// Place in that file.
     pub place: Place,
-    /// The figures: the first is searched for, the others keep their ratio to it.
+    /// The figures. The search varies the first; the others keep their ratio to it.
     pub figures: Vec<Spot>,
-    /// What the first may be.
+    /// Allowed values of the first figure.
     pub values: Values,
-    /// Which of several values that do as well.
+    /// Choice among equally good values.
     pub take: Take,
-    /// The physical reason for the bounds or the choice.
+    /// Physical reason for the bounds or the choice.
     pub bounds: String,
-    /// Ids of the rows that it is set from.
+    /// Ids of the rows that the parameter is set from.
     pub rows: Vec<String>,
-    /// Ids of rows that depend on it too, and are not what it is set from.
+    /// Ids of rows that also depend on the parameter but do not set it.
     pub others: Vec<String>,
-    /// Figures that a row's remark has and no row of its own.
+    /// Figures that are in the remark of a row and have no row of their own.
     pub remarks: Vec<Remark>,
 }
 
-/// Where a figure of the catalogue stands.
+/// Place of a figure in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     /// The file, such as `catalogue/xpoint/optane-ssd.family.toml`.
     pub file: String,
-    /// The dotted key in it, without `host.`.
+    /// The dotted key in that file, without `host.`.
     pub key: String,
 }
 
 impl Spot {
-    /// The key as rows name it in `fixes`: with `host.` before one of a host.
+    /// Returns the key as rows name it in `fixes`: with `host.` before a figure of a host.
     pub fn fixed_as(&self) -> String {
         match self.file.starts_with("catalogue/host/") {
             true => format!("host.{}", self.key),
@@ -61,52 +61,52 @@ impl Spot {
     }
 }
 
-/// Values a parameter may have.
+/// Allowed values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// From the one to the other, in a unit.
+    /// A range with a unit.
     Between {
-        /// The least.
+        /// Lower bound.
         from: f64,
-        /// The greatest.
+        /// Upper bound.
         to: f64,
-        /// The unit of both; empty for a whole number.
+        /// Unit of both bounds; empty for a whole number.
         unit: String,
     },
-    /// One of these, in the words of a file.
+    /// One of these values, as text of a file.
     OneOf(Vec<String>),
 }
 
-/// Which of several values is taken that do as well: of a row that is a bound, all on one side do.
+/// Choice among equally good values. With a row that is a bound, all values on one side are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// The one in the middle.
+    /// The middle value.
     Middle,
-    /// The smallest.
+    /// The smallest value.
     Smallest,
-    /// The largest.
+    /// The largest value.
     Largest,
 }
 
 /// A figure in a row's remark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remark {
-    /// The row.
+    /// Id of the row.
     pub row: String,
-    /// The figure.
+    /// The published figure.
     pub published: f64,
-    /// Its metric, as written, over measurements of `ledger`.
+    /// Metric as written, over measurements of `ledger`.
     pub metric: String,
-    /// The same, parsed.
+    /// The parsed metric.
     pub expression: Expression,
-    /// The ledger's file that has the measurements, such as `ledger/S1-flash.toml`.
+    /// File of the ledger that has the measurements, such as `ledger/S1-flash.toml`.
     pub ledger: String,
 }
 
-/// The recipes of the program, in the order of their files' names.
+/// Returns the recipes of the program, in the order of their files' names.
 ///
 /// # Errors
-/// Everything wrong with them (a test sees to it that there is nothing).
+/// All problems of the recipes (a test ensures that there are none).
 pub fn recipes() -> Result<Vec<Recipe>, Problems> {
     let mut paths: Vec<&Path> = BUILT_IN.files().map(include_dir::File::path).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
@@ -130,10 +130,10 @@ pub fn recipes() -> Result<Vec<Recipe>, Problems> {
     problems.or(all)
 }
 
-/// The recipes of one file from its text; `origin` names it in messages.
+/// Reads the recipes of one file from its text; `origin` names the file in messages.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems of the text.
 pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
     let source = SourceFile {
         origin: origin.to_owned(),
@@ -150,7 +150,7 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
     Problems(page.problems.into_inner()).or(recipes)
 }
 
-/// Reads one `[[fit]]`; `None` if it is wrong.
+/// Reads one `[[fit]]` table; `None` if it is invalid.
 fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> Option<Recipe> {
     let name = table
         .get("figures")
@@ -233,7 +233,7 @@ fn values(cursor: &mut Cursor<'_>) -> Option<Values> {
     values
 }
 
-/// A number with its unit, or a whole number.
+/// Reads a number with its unit, or a whole number.
 fn bound(cursor: &mut Cursor<'_>, key: &'static str) -> Option<(f64, String)> {
     match cursor.value(key)? {
         Value::Integer(whole) => Some((*whole.value() as f64, String::new())),

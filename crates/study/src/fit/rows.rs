@@ -1,5 +1,5 @@
-//! The rows of a recipe: which measurements they need, with which figures changed, and how far they are from what was
-//! published.
+//! The rows of a recipe: the measurements that they need, the figures changed in these, and their distance from the
+//! published figures.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::ledger::{
 use catalogue::{Change, Figure};
 use text::problem::Problems;
 
-/// The misfit of a row without a figure, and the most that any row has.
+/// Misfit of a row without a figure; also the maximum of any row.
 const HOPELESS: f64 = 400.0;
-/// What a claim may be off by to count as one tolerance.
+/// Error of a claim that counts as one tolerance.
 const CLAIM: f64 = 0.05;
 
-/// The files with the recipe's rows, remarks as rows, and the measurements these need.
+/// Returns the files with the recipe's rows, its remarks as rows, and the measurements that these need.
 pub(super) fn reduced(
     files: &[LedgerFile],
     recipe: &Recipe,
@@ -65,7 +65,7 @@ pub(super) fn reduced(
         file.measurements
             .retain(|one| needed.contains_key(&one.name));
         for measurement in &mut file.measurements {
-            // Points of a sweep that no row looks at need not run.
+            // Points of a sweep that no row uses are not run.
             if let Work::Fio {
                 sweep: Some(sweep), ..
             } = &mut measurement.work
@@ -84,15 +84,16 @@ pub(super) fn reduced(
     reduced
 }
 
-/// The figures of the files behind a measurement: those of its drive, of the drive's members and of its host.
+/// Returns the places of the figures that a measurement depends on: those of its drive, of the drive's members and of
+/// its host.
 ///
 /// # Errors
-/// Drive or host does not load.
+/// The drive or the host does not load.
 pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
     let places = places_of(measurement)?;
     let mut spots: Vec<Spot> = Vec::new();
     for (spot, _) in places {
-        // Members of a pool that are alike have one figure.
+        // Equal members of a pool share one figure.
         if !spots.contains(&spot) {
             spots.push(spot);
         }
@@ -100,7 +101,7 @@ pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
     Ok(spots)
 }
 
-/// The same, each with the key by which a measurement sets it.
+/// Returns the places of a measurement's figures, each with the key by which the measurement sets it.
 fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems> {
     let spot = |figure: &Figure| Spot {
         file: figure.file.clone(),
@@ -119,7 +120,7 @@ fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems>
     Ok(places)
 }
 
-/// Changes the figures of a measurement's drive, its members and its host.
+/// Changes the figures of a measurement's drive, of the drive's members and of its host.
 pub(super) fn change(
     measurement: &mut Measurement,
     changes: &BTreeMap<Spot, String>,
@@ -132,7 +133,7 @@ pub(super) fn change(
             true => &mut measurement.host_set,
             false => &mut measurement.set,
         };
-        // What the measurement itself sets is its condition, not the drive's parameter.
+        // A figure that the measurement itself sets is its condition, not a parameter of the drive.
         if !set.iter().any(|(known, _)| *known == key) {
             set.push((key, as_written(words)));
         }
@@ -144,7 +145,7 @@ pub(super) fn value(result: &RowResult) -> f64 {
     result.model.as_ref().map_or(f64::NAN, |model| model.value)
 }
 
-/// Half of the interval that seeds give a row's figure, as a share of it.
+/// Returns half of a row's interval over seeds, as a share of its figure.
 pub(super) fn noise(result: &RowResult) -> f64 {
     let model = result.model.as_ref().ok();
     let interval = model.and_then(|model| Some((model.interval?, model.value)));
@@ -152,7 +153,7 @@ pub(super) fn noise(result: &RowResult) -> f64 {
     if half.is_finite() { half } else { 0.0 }
 }
 
-/// The tolerance of a row, as a logarithm.
+/// Returns the tolerance of a row, as a logarithm.
 fn tolerance(row: &Row) -> f64 {
     match row.judgement {
         Judgement::Equals(Tolerance::Share(share)) => libm::log1p(share),
@@ -161,12 +162,12 @@ fn tolerance(row: &Row) -> f64 {
     }
 }
 
-/// Whether one seed says too little: what seeds differ by is more than half of the row's tolerance.
+/// Checks whether one seed is insufficient: the spread between seeds exceeds half of the row's tolerance.
 pub(super) fn noisy(row: &Row, noise: f64) -> bool {
     noise > tolerance(row) / 2.0
 }
 
-/// How far a figure is from where it should be, in squared tolerances.
+/// Returns the distance of a figure from its published value, in squared tolerances.
 pub(super) fn misfit(row: &Row, model: f64, noise: f64) -> f64 {
     let wanted = match (row.judgement, &row.published) {
         (Judgement::Equals(_), Published::Number(published)) => *published,
@@ -180,7 +181,7 @@ pub(super) fn misfit(row: &Row, model: f64, noise: f64) -> f64 {
     };
     let off = match model / wanted {
         ratio if ratio > 0.0 => libm::log(ratio),
-        // Where a ratio says nothing: a difference that should be near zero.
+        // For a difference that should be near zero, a ratio is meaningless.
         _ => (model - wanted) / wanted.abs(),
     };
     let tolerance = tolerance(row);

@@ -1,54 +1,56 @@
-//! The search along one parameter: a coarse look over all its values, then closer and closer ones.
+//! Search along one parameter: a coarse scan of all its values, then successively finer ones.
 //!
-//! Known are the rows' figures at the values tried. Between two of them each figure is taken to go on a straight line
-//! of logarithms: a throughput or a time mostly bends once and slowly, where the misfit made of it has corners. From
-//! these lines follow the best value, the ends of what does as well and of what is within the rows' tolerances; the
-//! values that this names are tried, all at once on all cores, and the lines are drawn again until nothing moves.
+//! The rows' figures are known at the tried values. Between two tried values, each figure is interpolated linearly in
+//! logarithms: a throughput or a time usually bends once and slowly, while the misfit made from it has corners. The
+//! interpolation gives the best value, the range of equally good values, and the range within the rows' tolerances.
+//! The values at these points are tried next, all at once on all cores, and the interpolation is repeated until no
+//! point moves.
 //!
-//! A misfit is a sum of squares in units of the rows' tolerances, so what has at most one more than the best differs
-//! from it by no more than one tolerance: that is the interval. Misfits of bounds are flat where they hold, which no
-//! descent can decide; therefore the ends are looked for and the recipe says what is taken.
+//! A misfit is a sum of squares in units of the rows' tolerances. If the misfit of a value exceeds the best by at most
+//! one, the value differs from the best by at most one tolerance: that is the interval. The misfit of a bound is flat
+//! where the bound holds, and a descent cannot choose on a flat surface. So the search finds the ends, and the recipe
+//! states which value is taken.
 
 use rayon::prelude::*;
 
 use super::recipe::Take;
 
-/// Values of the coarse look.
+/// Number of values of the coarse scan.
 const COARSE: usize = 9;
-/// Looks after it at the most.
+/// Maximum number of scans after the coarse one.
 const LOOKS: usize = 6;
-/// In every so many looks it is the middle between two known values that is tried, where a line may creep.
+/// Every n-th scan tries the middle between two known values, because interpolation alone may converge slowly.
 const HALVING: usize = 3;
-/// Values nearer to each other than this share (of the whole line, where it begins at zero) are one.
+/// Two values are equal if they differ by less than this share (of the whole range, if the range begins at zero).
 const SAME: f64 = 0.003;
-/// What does as well: a tenth of a tolerance from the best.
+/// Values within this misfit of the best, a tenth of a tolerance, are equally good.
 const AS_WELL: f64 = 0.01;
-/// What is within a tolerance of the best.
+/// Misfit, above the best, of values within a tolerance.
 pub(super) const WITHIN: f64 = 1.0;
-/// Places on a line between two known values at which the misfit is computed.
+/// Points between two known values at which the misfit is interpolated.
 const BETWEEN: usize = 64;
 
-/// How far such figures of rows are from where they should be.
+/// Returns the misfit of these figures of the rows.
 pub(super) type Misfit<'a> = dyn Fn(&[f64]) -> f64 + Sync + 'a;
 
-/// A parameter's values from the one to the other, and what rows make of them.
+/// The range of a parameter, and the rows' figures over it.
 pub(super) struct Line<'a> {
-    /// The least.
+    /// Lower bound.
     pub(super) from: f64,
-    /// The greatest.
+    /// Upper bound.
     pub(super) to: f64,
-    /// Whole numbers only.
+    /// Whether only whole numbers are allowed.
     pub(super) whole: bool,
-    /// The rows' figures at a value; NaN where there is none.
+    /// Returns the rows' figures at a value; NaN where a row has none.
     pub(super) figures: Box<dyn Fn(f64) -> Vec<f64> + Sync + 'a>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
-    /// The value taken.
+    /// The value that is taken.
     pub(super) value: f64,
-    /// The least and greatest within a tolerance.
+    /// The least and the greatest value within a tolerance.
     pub(super) interval: (f64, f64),
     /// The least misfit.
     pub(super) misfit: f64,
@@ -61,16 +63,16 @@ struct Tried {
     figures: Vec<f64>,
 }
 
-/// Places of 0 to 1 along the line from the one to the other.
+/// A stretch of positions (0 to 1) along the range.
 type Stretch = (f64, f64);
 
 impl Line<'_> {
-    /// Over a decade or more, and never from zero, a parameter's scale is its logarithm.
+    /// Checks whether the scale is logarithmic: the range spans a decade or more and does not begin at zero.
     fn logarithmic(&self) -> bool {
         self.from > 0.0
     }
 
-    /// The value at a place of 0 to 1 along the line.
+    /// Returns the value at a position of 0 to 1 along the range.
     fn value(&self, place: f64) -> f64 {
         let place = place.clamp(0.0, 1.0);
         let value = match self.logarithmic() {
@@ -79,12 +81,12 @@ impl Line<'_> {
         };
         match self.whole {
             true => libm::round(value),
-            // Four digits: as files have them, and so that a value is not tried twice.
+            // Four digits, as in the files, and so that no value is tried twice.
             false => text::digits::rounded(value, 4),
         }
     }
 
-    /// Where along the line a value is.
+    /// Returns the position of a value along the range.
     fn place(&self, value: f64) -> f64 {
         match self.logarithmic() {
             true => libm::log(value / self.from) / libm::log(self.to / self.from),
@@ -92,7 +94,7 @@ impl Line<'_> {
         }
     }
 
-    /// Places nearer to each other than this are one.
+    /// Returns the distance below which two positions are equal.
     fn same(&self) -> f64 {
         match self.logarithmic() {
             true => SAME / libm::log(self.to / self.from),
@@ -100,7 +102,7 @@ impl Line<'_> {
         }
     }
 
-    /// Tries the values at these places, without those that are known.
+    /// Tries the values at these positions, except those that are known.
     fn look(&self, places: &[f64], tried: &mut Vec<Tried>) -> bool {
         let mut values: Vec<f64> = places.iter().map(|place| self.value(*place)).collect();
         values.retain(|value| tried.iter().all(|one| one.value != *value));
@@ -120,14 +122,14 @@ impl Line<'_> {
         any
     }
 
-    /// Looks for the value with the least misfit.
+    /// Searches for the value with the least misfit.
     pub(super) fn search(&self, take: Take, misfit: &Misfit<'_>) -> Found {
         let mut tried = Vec::new();
         let coarse: Vec<f64> = (0..COARSE)
             .map(|step| step as f64 / (COARSE - 1) as f64)
             .collect();
         self.look(&coarse, &mut tried);
-        // A line may name a place near a known whole number, while there are others on the way to it.
+        // Interpolation may name a position near a known whole number, while other whole numbers lie between.
         let same = if self.whole { 1e-9 } else { self.same() };
         for look in 1..=LOOKS {
             let drawn = drawn(&tried, misfit);
@@ -159,7 +161,8 @@ impl Line<'_> {
         self.found(&tried, take, misfit)
     }
 
-    /// What follows from all that was tried. What is taken does as well where it was tried, not on a line.
+    /// Returns the result that follows from all tried values. The value taken is one that was tried, not an
+    /// interpolated one.
     fn found(&self, tried: &[Tried], take: Take, misfit: &Misfit<'_>) -> Found {
         let known = known(tried, misfit);
         let best = least(&known);
@@ -184,13 +187,13 @@ impl Line<'_> {
     }
 }
 
-/// Places and misfits of what was tried.
+/// Returns positions and misfits of the tried values.
 fn known(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
     let known = tried.iter().map(|one| (one.place, misfit(&one.figures)));
     known.collect()
 }
 
-/// Places and misfits along the lines between all that is known.
+/// Returns positions and interpolated misfits between all known values.
 fn drawn(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
     let known = known(tried, misfit);
     let mut drawn: Vec<(f64, f64)> = Vec::with_capacity(tried.len() * BETWEEN);
@@ -209,12 +212,13 @@ fn drawn(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
     drawn
 }
 
-/// The misfit up to which a value does as well as the best: where all rows are bounds and hold, only what holds does.
+/// Returns the maximum misfit of values that are as good as the best. If all rows are bounds and hold at the best
+/// value, only values at which they hold qualify.
 pub(super) fn as_well(least: f64) -> f64 {
     if least == 0.0 { 0.0 } else { least + AS_WELL }
 }
 
-/// A figure between two known ones. Where one of them is none, the nearer end is all that can be said.
+/// Interpolates a figure between two known ones. If one of them is missing, returns the figure of the nearer end.
 fn on_line(a: f64, b: f64, share: f64) -> f64 {
     if !a.is_finite() || !b.is_finite() {
         return if share < 0.5 { a } else { b };
@@ -226,16 +230,16 @@ fn on_line(a: f64, b: f64, share: f64) -> f64 {
     }
 }
 
-/// Index of the least misfit, the first of equals.
+/// Returns the index of the least misfit, the first of equals.
 fn least(misfits: &[(f64, f64)]) -> usize {
     let all = misfits.iter().enumerate();
     let least = all.min_by(|a, b| a.1.1.total_cmp(&b.1.1));
     least.map_or(0, |(index, _)| index)
 }
 
-/// How far either way from a place misfits are at most `limit`.
+/// Returns the stretch around a position in which misfits are at most `limit`.
 fn stretch(drawn: &[(f64, f64)], from: usize, limit: f64) -> Stretch {
-    // The place on the way from the last within to the first without.
+    // Returns the position between the last point within the limit and the first point beyond it.
     let edge = |inside: (f64, f64), outside: (f64, f64)| {
         let share = (limit - inside.1) / (outside.1 - inside.1);
         inside.0 + share.clamp(0.0, 1.0) * (outside.0 - inside.0)
@@ -262,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// A search of one row's figure, and how many values it tried.
+    /// Searches with the figure of one row, and counts the values tried.
     fn search(
         (from, to): (f64, f64),
         take: Take,
@@ -284,7 +288,7 @@ mod tests {
         (found, tried.into_inner())
     }
 
-    /// A published figure of 100 and a tolerance of 5 %.
+    /// Returns the misfit for a published figure of 100 and a tolerance of 5 %.
     fn of_hundred(figure: f64) -> f64 {
         let off = libm::log(figure / 100.0) / libm::log(1.05);
         (off * off).min(400.0)
@@ -330,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_step_is_found_by_halving() {
-        // A percentile that jumps from 20 to 2000 at 70: the row wants less than 60.
+        // A percentile that jumps from 20 to 2000 at 70; the row requires less than 60.
         let figure = |x: f64| if x <= 70.0 { 20.0 } else { 2000.0 };
         let wall = |figure: f64| if figure < 60.0 { 0.0 } else { 400.0 };
         let (found, _) = search((1.0, 200.0), Take::Largest, &figure, &wall);
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn the_last_whole_number_that_holds_is_found() {
-        // 13 is just over the bound, so the line from 8 to 13 names 13 itself.
+        // 13 is just above the bound, so interpolation between 8 and 13 gives 13 itself.
         let line = Line {
             from: 1.0,
             to: 64.0,

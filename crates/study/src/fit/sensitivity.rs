@@ -1,8 +1,8 @@
-//! Which row says most about a parameter: how much the figure of each row that could set it changes with it.
+//! Sensitivity of rows to a parameter: how much the figure of each row that could set the parameter changes with it.
 //!
-//! A recipe has the row that its parameter is set from, and may name `others` that depend on it too and are
-//! predictions. The figures of all of them are computed with the parameter a tenth less and a tenth more than the
-//! catalogue's value, everything else held. The published figures are not looked at. See docs/decisions/0023.
+//! A recipe has the rows that its parameter is set from. It may name `others`, which also depend on the parameter and
+//! are predictions. The figures of all these rows are computed with the parameter 10 % below and 10 % above the
+//! catalogue's value, while every other figure is held. The published figures are not used. See docs/decisions/0023.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,30 +13,32 @@ use super::recipe::{Recipe, Spot, Values};
 use crate::ledger::{LedgerFile, RowResult};
 use text::problem::Problems;
 
-/// How far the parameter is moved, either way.
+/// Change of the parameter in either direction, as a share.
 const STEP: f64 = 0.1;
 
-/// How much a row's figure depends on a recipe's parameter.
+/// Dependence of a row's figure on a recipe's parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// The recipe's first figure.
     pub spot: Spot,
-    /// The row.
+    /// Id of the row.
     pub id: String,
-    /// What it is about.
+    /// Subject of the row.
     pub what: String,
-    /// Whether the parameter is set from it.
+    /// Whether the parameter is set from this row.
     pub sets: bool,
-    /// The least and the greatest value that were tried, in words.
+    /// The least and the greatest value that were tried, as text.
     pub values: [String; 2],
-    /// The model's figure with them; NaN if it has none.
+    /// The model's figure with these values; NaN if it has none.
     pub figures: [f64; 2],
-    /// |d ln figure / d ln parameter|; of a choice the logarithm of the figures' ratio. NaN if it has none.
+    /// |d ln figure / d ln parameter|; for a choice, the logarithm of the ratio of the figures. NaN if a figure is
+    /// missing.
     pub slope: f64,
 }
 
-/// How much the rows of the chosen recipes and the `others` they name depend on their parameters, in the order of
-/// recipes and rows. `progress` is told of each value that is tried, `done` of each recipe's rows as they come.
+/// Computes how much the rows of the chosen recipes, and the `others` that they name, depend on their parameters, in
+/// the order of recipes and rows. `progress` is called for each value that is tried, `done` for the rows of each
+/// completed recipe.
 ///
 /// # Errors
 /// As [`super::ledger()`].
@@ -101,8 +103,8 @@ impl Bench<'_> {
         Ok(rows.iter().enumerate().map(one).collect())
     }
 
-    /// What is tried, with the logarithm of the number; choices have none. The catalogue's value is among them, as one
-    /// end may be no drive at all.
+    /// Returns the values to try, each with the logarithm of its number; choices have none. The catalogue's value is
+    /// included, because an end of the range may not give a valid drive.
     fn trials(&self) -> Vec<(Vec<String>, f64)> {
         match &self.recipe.values {
             Values::Between { unit, .. } => {

@@ -1,15 +1,17 @@
-//! A drive of the catalogue from its maker's data sheet: each rating sets one figure, the rest is the family's.
+//! A catalogue drive from its maker's data sheet: each rating sets one figure; all other figures are the family's.
 //!
-//! Which rating sets which figure is in [`figure_of`]; a figure is moved along the line through the last two values that
-//! were simulated, in logarithms, until the model has the rating, and all are gone through again until every one holds:
-//! a longer sense also takes from random reads. Simulated is a drive shrunk to a sixteenth of its capacity (64 GB at
-//! least), which collects garbage as the whole one does and is made in a moment.
+//! [`figure_of`] lists which rating sets which figure. A figure is moved along the line through the last two simulated
+//! values, in logarithms, until the model meets the rating. All ratings are then repeated until every one holds,
+//! because they interact: a longer sense time also reduces random reads. The simulated drive is shrunk to a sixteenth
+//! of its capacity (at least 64 GB); its garbage collection equals that of the whole drive, and it is built in a
+//! moment.
 //!
-//! Conditions are those of `[ratings]`: depth, block and span, sustained writes in the steady state or writes of a new
-//! drive, whose reads are of what has just been written (decision 0014). A host takes part, as at the maker's. Source of the method: decision 0067.
+//! Conditions are those of `[ratings]`: depth, block and span; sustained writes in steady state, or writes to a new
+//! drive, whose reads are of data that has just been written (decision 0014). A host is simulated too, as the maker
+//! used one. Source of the method: decision 0067.
 //!
-//! Left out: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose writes
-//! are taken to be those of the cells without it.
+//! Not modelled: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose
+//! writes are taken to be those of the cells without the cache.
 
 use catalogue::{DataSheet, DriveSheet, HostSheet, Rated, Ratings, Solved};
 use lab::{Lab, Machine, Outcome, Scenario};
@@ -22,49 +24,49 @@ use workload::job::{BlockSizes, Extent, Job, Mix};
 
 use super::Parameter;
 
-/// A rating and what the model makes of it.
+/// A rating and the model's value for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Met {
-    /// What is rated.
+    /// The rated quantity.
     pub rated: Rated,
-    /// By its maker: bytes a second, I/Os a second, or seconds.
+    /// The maker's rating: bytes per second, I/Os per second, or seconds.
     pub rating: f64,
-    /// By the model.
+    /// The model's value.
     pub model: f64,
 }
 
 impl Met {
-    /// How far the model is off, as a share of the rating.
+    /// Returns the error of the model as a share of the rating.
     pub fn error(&self) -> f64 {
         self.model / self.rating - 1.0
     }
 }
 
-/// A drive made from its sheet.
+/// A drive made from its data sheet.
 #[derive(Clone, Debug)]
 pub struct FromSheet {
-    /// Figures that were solved, with the rating that each is from, or that follow from the capacity.
+    /// Figures that were solved, each with the rating that set it, and figures that follow from the capacity.
     pub solved: Vec<Solved>,
-    /// Every rating and the model's.
+    /// Every rating with the model's value.
     pub met: Vec<Met>,
-    /// The drive.
+    /// The resulting drive.
     pub drive: DriveSheet,
-    /// Its file.
+    /// Catalogue file of the drive.
     pub toml: String,
 }
 
-/// How far a model may be from a rating, as a share.
+/// Maximum error of the model against a rating, as a share.
 pub const TOLERANCE: f64 = 0.05;
-/// When a rating counts as met while figures are solved.
+/// Maximum error at which a rating counts as met while figures are being solved.
 const CLOSE: f64 = 0.01;
-/// Values of one figure that are tried in one round.
+/// Maximum number of values of one figure that are tried in one round.
 const TRIES: usize = 10;
-/// Rounds over all figures.
+/// Maximum number of rounds over all figures.
 const ROUNDS: usize = 4;
-/// The most that a figure moves at a time, as a logarithm.
+/// Maximum step of a figure, as a logarithm.
 const STRIDE: f64 = 1.0;
 
-/// The figure that a rating sets, and how much the rated figure grows with it, in powers, to begin with.
+/// Returns the figure that a rating sets, and the initial exponent with which the rated figure grows with it.
 fn figure_of(rated: Rated, sustained: bool, slc: bool) -> (&'static str, f64) {
     let cached = slc && !sustained;
     match rated {
@@ -89,7 +91,7 @@ struct Run<'a> {
     ratings: &'a Ratings,
 }
 
-/// Threads that share a depth: a core serves a few hundred thousand I/Os a second.
+/// Returns the number of threads that share a depth: a core serves a few hundred thousand I/Os per second.
 fn threads_of(depth: u32) -> u32 {
     (1..=16)
         .rev()
@@ -122,7 +124,7 @@ impl Run<'_> {
         }
     }
 
-    /// Block, depth, time before figures count and while they do.
+    /// Returns block size, depth, warm-up time and counted time.
     fn shape(&self) -> (u32, u32, Span, Span) {
         let ratings = self.ratings;
         let ms = Span::from_ms;
@@ -158,7 +160,7 @@ impl Run<'_> {
             Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite
         );
         let threads = if random { threads_of(depth) } else { 1 };
-        // So much is written in a moment before a new drive is read.
+        // The span is limited to what a new drive writes in a moment before it is read.
         let span = match self.state() {
             Precondition::Fresh => Some(self.ratings.span.unwrap_or(1_000_000_000)),
             _ => self.ratings.span,
@@ -183,7 +185,8 @@ impl Run<'_> {
         }
     }
 
-    /// What is run: reads of a new drive find what has just been written there, in the SLC cache if there is one.
+    /// Returns the jobs to run. Reads of a new drive find the data that has just been written, in the SLC cache if
+    /// there is one.
     fn jobs(&self, capacity: u64) -> Vec<Job> {
         let job = self.job(capacity);
         if self.state() != Precondition::Fresh || self.writes() {
@@ -221,7 +224,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the model has for it.
+    /// Returns the model's value for the rating.
     fn of(&self, lab: &Lab, drive: &DriveSheet, host: &HostSheet) -> Result<f64, Problems> {
         let mut config = small(&drive.config);
         if self.rated == Rated::FullCacheWrite
@@ -236,21 +239,21 @@ impl Run<'_> {
     }
 }
 
-/// A drive that is made in a moment, for runs of a second.
+/// Returns a small drive that is built in a moment, for runs of a second.
 fn small(config: &DriveConfig) -> DriveConfig {
     const LEAST: u64 = 64_000_000_000;
     let mut small = config.shrunk((config.capacity_bytes() / 16).max(LEAST));
     if let (DriveConfig::Nand(whole), DriveConfig::Nand(small)) = (config, &mut small) {
-        // What is rated is what the whole drive's cache takes.
+        // The ratings include the cache of the whole drive.
         small.slc.clone_from(&whole.slc);
     }
     small
 }
 
-/// What the model of a drive makes of each of the ratings that it was made to meet, if there are any.
+/// Returns the ratings that a drive was made to meet, if any, with the model's values.
 ///
 /// # Errors
-/// A rating's conditions do not fit the drive.
+/// The conditions of a rating do not fit the drive.
 pub fn ratings(drive: &DriveSheet, host: &HostSheet) -> Result<Vec<Met>, Problems> {
     let Some(ratings) = drive.ratings_met() else {
         return Ok(Vec::new());
@@ -278,10 +281,10 @@ fn met(
         .collect()
 }
 
-/// The drive of a data sheet; `progress` is told how many values have been simulated.
+/// Returns the drive of a data sheet; `progress` is called with the number of simulated values.
 ///
 /// # Errors
-/// The family's structure cannot do what is rated, each rating with its place; a figure is out of its range.
+/// The family's structure cannot reach a rating (each with its place); a figure is out of range.
 pub fn from_sheet(
     sheet: &DataSheet,
     host: &HostSheet,
@@ -342,7 +345,7 @@ fn has_slc(drive: &DriveSheet) -> bool {
     nand_of(drive).is_some_and(|nand| nand.slc.is_some())
 }
 
-/// Dies, channels and SLC blocks as the capacity has them.
+/// Returns the dies, channels and SLC blocks for the capacity.
 fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
     let Some(nand) = nand_of(&sheet.drive) else {
         return Vec::new();
@@ -404,7 +407,8 @@ impl Solving<'_> {
         }
     }
 
-    /// Moves the figure of a rating until the model has it; whether it had to move. It stays where the model is nearest.
+    /// Moves the figure of a rating until the model meets it, and returns whether the figure moved. The figure keeps
+    /// the value at which the model is closest.
     fn solve(&mut self, rated: Rated, rating: f64) -> Result<bool, Problems> {
         let off = |model: f64| libm::log(rating / model);
         let began = off(self.simulate(rated)?);
@@ -427,7 +431,7 @@ impl Solving<'_> {
         for _ in 0..TRIES {
             let Some(log) = search.next() else { break };
             self.put(at(log));
-            // A value that no drive can have: the rating is told as not met, with its place.
+            // No drive can have this value: the rating is reported as not met, with its place.
             let Ok(model) = self.simulate(rated) else {
                 break;
             };
@@ -439,13 +443,13 @@ impl Solving<'_> {
     }
 }
 
-/// The search for one figure: along the line through the last two values; between the two that are nearest on either
-/// side, once there are such.
+/// The search for one figure: along the line through the last two values; once there are values on both sides, between
+/// the nearest two.
 struct Search {
-    /// The rated figure's growth with the figure, in powers; its sign is sure.
+    /// Exponent with which the rated figure grows with the figure; its sign is certain.
     power: f64,
     sign: f64,
-    /// Values tried, with how far the model was from the rating.
+    /// Tried values, each with the model's error against the rating.
     tried: Vec<(f64, f64)>,
 }
 
@@ -458,14 +462,15 @@ impl Search {
         }
     }
 
-    /// The value to try next; none if the last one does, or if nothing moves the model.
+    /// Returns the next value to try; `None` if the last value is good enough, or if no value moves the model.
     fn next(&self) -> Option<f64> {
         let &(log, left) = self.tried.last()?;
         if left.abs() < CLOSE / 2.0 || !left.is_finite() {
             return None;
         }
         let wanted = log + (left / self.power).clamp(-STRIDE, STRIDE);
-        // The model grows with `sign * log`: what is too little lies on one side, what is too much on the other.
+        // The model grows with `sign * log`: values that are too small are on one side, values that are too large on
+        // the other.
         let ordered = |log: f64| log * self.sign;
         let little = self.tried.iter().filter(|one| one.1 > 0.0);
         let little = little.map(|one| ordered(one.0)).reduce(f64::max);
@@ -486,7 +491,8 @@ impl Search {
     fn tried(&mut self, log: f64, left: f64) {
         if let Some(&(before, off)) = self.tried.last() {
             let grown = (off - left) / (log - before);
-            // Where the model hardly follows, another figure bounds it: large steps until this one does.
+            // Where the model hardly follows, another figure limits it. Steps are large until this figure is the
+            // limit.
             self.power = match grown * self.sign > 0.05 {
                 true => grown,
                 false => 0.05 * self.sign,
@@ -495,11 +501,11 @@ impl Search {
         self.tried.push((log, left));
     }
 
-    /// The value with which the model was nearest; the first of several.
+    /// Returns the value at which the model was closest; the first of several.
     fn best(&self) -> f64 {
         let mut best = (f64::INFINITY, 0.0);
         for &(log, left) in &self.tried {
-            // Not for a hair: what does not move the model stays as it is.
+            // A minimal improvement does not count: a figure that does not move the model keeps its value.
             if left.abs() < best.0 - CLOSE / 10.0 {
                 best = (left.abs(), log);
             }
@@ -508,7 +514,7 @@ impl Search {
     }
 }
 
-/// What the sheet says, in words.
+/// Returns the rating as text.
 fn said(rated: Rated, rating: f64) -> String {
     let what = match rated {
         Rated::SequentialRead => "sequential reads",

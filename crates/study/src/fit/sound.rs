@@ -1,39 +1,42 @@
-//! Whether results of fio can be what they say they are: figures that contradict each other, or the options beside them,
-//! would be fitted to as if a drive had done them.
+//! Plausibility checks of fio results. Figures that contradict each other or their options would otherwise be fitted
+//! to as if a drive had produced them.
 //!
-//! - Little's law: IOPS times mean latency is the I/Os in flight, never more than the options keep, and of an asynchronous
-//!   job that nothing holds back not far less.
-//! - Percentiles do not fall, means lie between extremes, IOPS are I/Os over the runtime.
+//! - Little's law: IOPS times mean latency equals the I/Os in flight. This is never more than the options allow. For
+//!   an asynchronous job without a rate limit it is not far less.
+//! - Percentiles do not decrease, means lie between the extremes, and IOPS are I/Os divided by the runtime.
 //! - Directions and block sizes are those of the options.
 //! - fio has ended the job without an error.
 //!
-//! Where a ramp comes before counting, fio counts the bytes of I/Os that were in flight when counting began, and not those I/Os
-//! (`total_io_u` is counted as they are queued, `io_bytes` as they complete; seen of fio 3.33): bandwidth over IOPS is then up
-//! to the queue's depth above the block, which shows in runs of some tens of milliseconds.
+//! With a ramp before the counted time, fio counts the bytes of I/Os that were in flight when counting began, but not
+//! the I/Os themselves (`total_io_u` is counted when they are queued, `io_bytes` when they complete; observed with fio
+//! 3.33). Bandwidth divided by IOPS is then above the block size by up to the queue depth, which shows in runs of some
+//! tens of milliseconds.
 //!
-//! Left out: what only a look at the drive could tell (whose results they are), and bandwidth that is plausible but wrong.
+//! Not checked: what requires access to the drive (which device produced the results), and bandwidth that is plausible
+//! but wrong.
 
 use serde_json::Value;
 use workload::job::{BlockSizes, Job, Mix, SyncMode};
 
-/// fio rounds, and the ends of a run count on one side only.
+/// Tolerance for fio's rounding, and for the ends of a run, which count on one side only.
 const ROUNDING: f64 = 0.05;
-/// I/Os that were in flight when counting began or ended count with their latency and not their time: in a run of a tenth of a
-/// second fio itself is an eighth off.
+/// Tolerance for short runs. The latency of I/Os in flight when counting began or ended is counted, but their time is
+/// not: in a run of 0.1 s, fio itself is off by an eighth.
 const ENDS: f64 = 0.25;
-/// A thread whose core is busy has half its I/Os in flight; with less than this something else is wrong.
+/// A thread with a busy core has half its I/Os in flight. If the share is below this value, something else is wrong.
 const FEWEST_OF_DEPTH: f64 = 0.25;
-/// Shorter runs than this, in milliseconds, are mostly their ends.
+/// Runs shorter than this, in milliseconds, consist mostly of their ends.
 const SHORTEST_MS: f64 = 100.0;
-/// Queue depth from which too few in flight are told: below, what fio does between two I/Os counts.
+/// Queue depth at and above which too few I/Os in flight are reported. Below it, fio's own work between two I/Os
+/// matters.
 const DEEP: f64 = 4.0;
 
-/// A figure of an object, if it is there.
+/// Returns a number of an object, if it is present.
 fn number(side: &Value, key: &str) -> Option<f64> {
     side[key].as_f64()
 }
 
-/// One statistic of latency in microseconds: fio's since 3.0 in nanoseconds, before in microseconds.
+/// Returns one latency statistic in microseconds. fio reports nanoseconds since 3.0 and microseconds before.
 pub(crate) fn microseconds(side: &Value, kind: &str, of: impl Fn(&Value) -> &Value) -> Option<f64> {
     let since_3 = of(&side[format!("{kind}_ns")]).as_f64();
     since_3
@@ -41,7 +44,8 @@ pub(crate) fn microseconds(side: &Value, kind: &str, of: impl Fn(&Value) -> &Val
         .or_else(|| of(&side[kind]).as_f64())
 }
 
-/// All that cannot be in one reporting group: what, and what would be right. `has_ramp`: counting began while it ran.
+/// Returns all contradictions in one reporting group: the finding, and what would be right. `has_ramp`: counting began
+/// while the jobs ran.
 pub(super) fn contradictions(
     jobs: &[Job],
     members: &[Value],
@@ -59,10 +63,10 @@ pub(super) fn contradictions(
     all
 }
 
-/// Objects of a job's results that have figures of I/O.
+/// Objects of a job's results that contain figures of I/O.
 const SIDES: [&str; 5] = ["read", "write", "trim", "sync", "mixed"];
 
-/// What cannot be in the results of any job, whatever its options: an error that ended it, and figures that no run has.
+/// Returns values that are impossible whatever the options: an error that ended the job, and figures that no run has.
 pub(crate) fn impossible(members: &[Value]) -> Vec<(String, &'static str)> {
     let mut all = Vec::new();
     for member in members {
@@ -86,15 +90,15 @@ pub(crate) fn impossible(members: &[Value]) -> Vec<(String, &'static str)> {
     all
 }
 
-/// Figures of a side that must be numbers.
+/// Figures of a direction that must be numbers.
 const FIGURES: [&str; 6] = ["io_bytes", "bw_bytes", "bw", "iops", "runtime", "total_ios"];
-/// More than any figure of a run: I/Os, bytes and nanoseconds of a century.
+/// Above any figure of a run: more than the I/Os, bytes and nanoseconds of a century.
 const MOST: f64 = 4e18;
-/// I/Os a second that no device does.
+/// IOPS above those of any device.
 const MOST_IOPS: f64 = 1e10;
 const AS_WRITTEN: &str = "take the file as fio wrote it";
 
-/// The first figure of a side that is below zero, beyond all measure or no number.
+/// Returns the first figure of a direction that is negative, too large or not a number.
 fn negative(key: &str, side: &Value) -> Option<(String, &'static str)> {
     let figures = FIGURES.into_iter().find_map(|name| {
         let most = if name == "iops" { MOST_IOPS } else { MOST };
@@ -108,7 +112,7 @@ fn negative(key: &str, side: &Value) -> Option<(String, &'static str)> {
     let latencies = || {
         let kinds = ["slat", "clat", "lat", "slat_ns", "clat_ns", "lat_ns"];
         kinds.into_iter().find_map(|kind| {
-            // Of no I/O fio may print the initial values of its extremes.
+            // Without I/Os, fio may print the initial values of its extremes.
             if side[kind]["N"] == 0 {
                 return None;
             }
@@ -125,7 +129,7 @@ fn negative(key: &str, side: &Value) -> Option<(String, &'static str)> {
     figures.or_else(latencies)
 }
 
-/// A figure of the job itself that is below zero or more than a thread can have.
+/// Returns a figure of the job itself that is negative or larger than a thread can have.
 fn absurd(key: &str, figure: &Value) -> Option<(String, &'static str)> {
     let most = if key == "job_runtime" { MOST } else { 1_000.0 };
     let wrong = match figure.as_f64() {
@@ -135,7 +139,7 @@ fn absurd(key: &str, figure: &Value) -> Option<(String, &'static str)> {
     wrong.then(|| (format!("{key} is {figure}"), AS_WRITTEN))
 }
 
-/// What one direction says of itself.
+/// Returns the contradictions within the figures of one direction.
 fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
     let mut all = Vec::new();
     let ios = number(side, "total_ios").unwrap_or_default();
@@ -178,7 +182,8 @@ fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
     all
 }
 
-/// A mean latency of which not one I/O fits the run: latencies beside which nothing else ran last as long as it at most.
+/// Finds a mean latency that is longer than the run, so that not one I/O fits into it. Alone in flight, an I/O takes
+/// at most as long as the run.
 fn longer_than_the_run(key: &str, side: &Value, runtime_ms: f64) -> Option<(String, &'static str)> {
     let mean = microseconds(side, "lat", |statistics| &statistics["mean"])? / 1e3;
     (mean > 2.0 * runtime_ms + 60e3).then(|| {
@@ -189,7 +194,8 @@ fn longer_than_the_run(key: &str, side: &Value, runtime_ms: f64) -> Option<(Stri
     })
 }
 
-/// A bandwidth that is not the bytes over the runtime. fio 2 counted `io_bytes` in KiB and has no `bw_bytes`.
+/// Finds a bandwidth that differs from bytes divided by runtime. fio 2 counted `io_bytes` in KiB and has no
+/// `bw_bytes`.
 fn bandwidth(key: &str, side: &Value, runtime_ms: f64) -> Option<(String, &'static str)> {
     let bytes = number(side, "io_bytes")?;
     let is = number(side, "bw_bytes")?;
@@ -202,7 +208,7 @@ fn bandwidth(key: &str, side: &Value, runtime_ms: f64) -> Option<(String, &'stat
     })
 }
 
-/// The first percentile that lies below one before it.
+/// Finds the first percentile that is below a preceding one.
 fn falling(key: &str, kind: &str, side: &Value) -> Option<(String, &'static str)> {
     let since_3 = &side[format!("{kind}_ns")]["percentile"];
     let listed = match since_3.is_object() {
@@ -213,7 +219,7 @@ fn falling(key: &str, kind: &str, side: &Value) -> Option<(String, &'static str)
         .as_object()?
         .iter()
         .filter_map(|(percent, value)| Some((percent.parse().ok()?, value.as_f64()?)))
-        // fio prints 0 for percentiles that nobody asked for.
+        // fio prints 0 for percentiles that were not requested.
         .filter(|&(percent, _)| percent > 0.0)
         .collect();
     percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -227,14 +233,15 @@ fn falling(key: &str, kind: &str, side: &Value) -> Option<(String, &'static str)
     ))
 }
 
-/// I/Os that asynchronous jobs may have in flight.
+/// Returns the maximum number of I/Os in flight of asynchronous jobs.
 fn queued(jobs: &[Job]) -> f64 {
     let asynchronous = jobs.iter().filter(|job| job.engine.asynchronous());
     let each = asynchronous.map(|job| f64::from(job.iodepth) * f64::from(job.numjobs));
     each.sum()
 }
 
-/// What one direction did that the options do not ask for; so many I/Os may have their bytes counted alone.
+/// Returns the ways in which one direction contradicts the options. For the given number of I/Os, bytes may be counted
+/// without the I/O.
 fn of_options(
     (key, index): (&str, usize),
     side: &Value,
@@ -261,7 +268,7 @@ fn of_options(
     }
     let bytes = number(side, "bw_bytes").or_else(|| Some(number(side, "bw")? * 1024.0))?;
     let iops = number(side, "iops").filter(|&iops| iops > 0.0)?;
-    // Bandwidth is rounded to whole KiB a second: of a few I/Os a second nothing follows.
+    // Bandwidth is rounded to whole KiB/s, so a few I/Os per second are not enough for a check.
     if bytes < 100.0 * 1024.0 {
         return None;
     }
@@ -284,7 +291,7 @@ fn of_options(
     })
 }
 
-/// The least and greatest size.
+/// Returns the smallest and the largest block size.
 fn extremes(sizes: &BlockSizes) -> (u32, u32) {
     match sizes {
         BlockSizes::Fixed(bytes) => (*bytes, *bytes),
@@ -299,7 +306,7 @@ fn extremes(sizes: &BlockSizes) -> (u32, u32) {
     }
 }
 
-/// What Little's law says of all directions together.
+/// Checks all directions together by Little's law.
 fn in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> {
     let depth: f64 = jobs
         .iter()
@@ -346,7 +353,7 @@ fn in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> 
     })
 }
 
-/// An option as it was written.
+/// Returns an option as it was written.
 fn as_written<'a>(job: &'a Job, key: &str) -> Option<&'a str> {
     let written = job.as_written.iter().rev();
     let mut found = written.filter(|(known, _)| known == key);
@@ -357,7 +364,7 @@ fn as_written<'a>(job: &'a Job, key: &str) -> Option<&'a str> {
 mod tests {
     use super::super::measured::read;
 
-    /// Results of one job of reads at a queue depth of 32: consistent, but for what is put in place of a part.
+    /// Returns consistent results of one read job at QD32, with one part replaced.
     fn said(part: &str, by: &str) -> String {
         let text = r#"{"fio version": "fio-3.36", "jobs": [{"jobname": "deep", "groupid": 0,
             "job options": {"rw": "randread", "ioengine": "libaio", "direct": "1", "bs": "4k", "iodepth": "32"},
@@ -428,7 +435,7 @@ mod tests {
         }
     }
 
-    /// A run of fio 3.33 with 60 ms of ramp and 60 ms that were to count: 474 I/Os, and the bytes of 598.
+    /// A run of fio 3.33 with 60 ms of ramp and 60 ms of counted time: 474 I/Os, and the bytes of 598.
     #[test]
     fn bytes_of_what_was_in_flight_when_counting_began_are_fios_own() {
         let said = |ramp: &str, block: &str| {
@@ -444,7 +451,7 @@ mod tests {
         };
         let ramp = r#""ramp_time": "60ms","#;
         assert_eq!(said(ramp, "64k"), "sound");
-        // Without a ramp nothing was in flight, and what the queue does not explain is a contradiction still.
+        // Without a ramp no I/O was in flight. A difference that the queue does not explain is still a contradiction.
         for (ramp, block) in [("", "64k"), (ramp, "32k")] {
             let said = said(ramp, block);
             assert!(
@@ -454,7 +461,7 @@ mod tests {
         }
     }
 
-    /// What a rate or fsyncs hold back has fewer in flight than its depth, and is no contradiction.
+    /// A rate limit or fsync keeps fewer I/Os in flight than the depth, without a contradiction.
     #[test]
     fn what_is_held_back_may_have_few_in_flight() {
         let slow = r#""direct": "1", "rate_iops": "500000", "bs": "4k", "iodepth": "512""#;
@@ -464,7 +471,7 @@ mod tests {
         );
     }
 
-    /// fio before 3.0 told latencies in microseconds.
+    /// fio before 3.0 reported latencies in microseconds.
     #[test]
     fn results_of_fio_2_are_in_microseconds() {
         let text = r#"{"fio version": "fio-2.16", "jobs": [{"jobname": "one", "groupid": 0,

@@ -1,14 +1,15 @@
-//! Numbers with units in the words of a file, so that a figure in microseconds can be compared with one in nanoseconds.
+//! Numbers with units as text of a file, so that a figure in microseconds can be compared with one in nanoseconds.
 
 use text::digits::significant;
 use text::quantity::{in_unit, split};
 
-/// The number of these words in another unit of the same kind.
+/// Returns the number of this text in another unit of the same kind.
 pub(super) fn number_in(words: &str, unit: &str) -> Option<f64> {
     in_unit(words, (!unit.is_empty()).then_some(unit))
 }
 
-/// A number to four digits, with its unit; a count is whole, and a time one of whole nanoseconds, as files want it.
+/// Returns a number to four digits with its unit. A count is whole, and a time is a whole number of nanoseconds, as
+/// files require.
 pub(super) fn words(number: f64, unit: &str) -> String {
     if unit.is_empty() {
         return format!("{number:.0}");
@@ -20,7 +21,7 @@ pub(super) fn words(number: f64, unit: &str) -> String {
     format!("{} {unit}", significant(number, 4))
 }
 
-/// The numbers of a figure, with their units, and whether it is a list.
+/// The numbers of a figure with their units, and whether the figure is a list.
 pub(super) type Numbers = (Vec<(f64, String)>, bool);
 
 pub(super) fn numbers(words: &str) -> Option<Numbers> {
@@ -31,7 +32,7 @@ pub(super) fn numbers(words: &str) -> Option<Numbers> {
     Some((parts?, words.contains(',')))
 }
 
-/// Words of a list as a file has them.
+/// Returns the text of a list as a file has it.
 pub(super) fn as_written(words: &str) -> String {
     match numbers(words) {
         Some((_, true)) => format!("[\"{}\"]", words.replace(", ", "\", \"")),

@@ -1,12 +1,13 @@
-//! Where a fit of a volume begins, and whether what was measured says anything of its limits.
+//! Starting values for the fit of a volume, and whether the measurements determine its limits.
 //!
-//! Volumes differ by more than the factor that a parameter may move: a disk of a hypervisor answers in tens of microseconds,
-//! one of a cloud in hundreds, and limits are whatever somebody bought. So the store's time begins at what the shortest mean
-//! latency leaves for it, where that is more than twice what the base has and the base's is only assumed. A limit shows where
-//! a deeper run does no more than a shallower one of its kind: there it begins. Where none shows, it stays the base's; a
-//! limit below what was measured is raised. A figure that was set on the command line stays.
+//! Volumes differ by more than the factor that a parameter may move: a disk of a hypervisor has a latency of tens of
+//! microseconds, one of a cloud hundreds, and the limits are those that the user bought. So the store's time begins at
+//! the shortest measured mean latency minus the other parts, if that is more than twice the base's value and the
+//! base's value is only assumed. A limit is visible if a deeper run is no faster than a shallower run of the same
+//! kind: the limit begins at that rate. If no limit is visible, it keeps the base's value; a limit below the measured
+//! rate is raised. A figure set on the command line is kept.
 //!
-//! Left out: blocks of several sizes count as the largest, credits, and limits of the instance.
+//! Not modelled: several block sizes (the largest counts), credits, and limits of the instance.
 
 use catalogue::{Change, DriveSheet, Kind};
 use model::media::DriveConfig;
@@ -18,15 +19,15 @@ use super::{MeasuredRun, Quantity, Request, Target};
 const IOPS: &str = "volume.limits.iops";
 const RATE: &str = "volume.limits.rate";
 
-/// Rates are the same if they differ by less.
+/// Two rates are equal if they differ by less than this share.
 const SAME: f64 = 0.03;
-/// A run is deeper than another with so many times the I/Os in flight.
+/// A run is deeper than another if it has at least this factor more I/Os in flight.
 const DEEPER: u32 = 2;
-/// How far above what was measured a limit is raised.
+/// Factor above the measured rate to which a limit is raised.
 const ABOVE: f64 = 1.1;
 
-/// The request with the figures changed that this base is to begin with, of what is fitted to these runs; and the keys that
-/// would be free by default of which these runs say nothing.
+/// Returns the request with the starting values of this base for a fit to these runs, and the keys of default
+/// parameters that these runs do not determine.
 pub(super) fn begun(
     request: &Request,
     base: &DriveSheet,
@@ -54,7 +55,7 @@ pub(super) fn begun(
     (begun, unseen)
 }
 
-/// I/Os a second of a run in both directions, and bytes.
+/// Returns the rates of a run in both directions: IOPS, and bytes per second.
 fn rates(run: &MeasuredRun) -> [f64; 2] {
     let iops = |target: &&Target| target.quantity == Quantity::Iops;
     let values = run.targets.iter().filter(iops).map(|target| target.value);
@@ -67,7 +68,7 @@ fn depth(run: &MeasuredRun) -> u32 {
     run.jobs.iter().map(|job| job.iodepth * job.numjobs).sum()
 }
 
-/// Whether two runs ask for the same, whatever their depth.
+/// Checks whether two runs have the same load, apart from the depth.
 fn alike(one: &MeasuredRun, other: &MeasuredRun) -> bool {
     let kind = |run: &MeasuredRun| {
         let of = |job: &Job| (job.mix, job.random, crate::ledger::largest_block(job));
@@ -76,8 +77,8 @@ fn alike(one: &MeasuredRun, other: &MeasuredRun) -> bool {
     kind(one) == kind(other)
 }
 
-/// The most that was measured of one of both rates, and whether a limit shows there: a run that does nearly as much as any,
-/// and a deeper one like it that does the same.
+/// Returns the highest measured rate of one kind, and whether it shows a limit: a run that reaches nearly the highest
+/// rate, and a deeper run of the same kind that is no faster.
 fn most(runs: &[&MeasuredRun], of: usize) -> (f64, bool) {
     let rate = |run: &MeasuredRun| rates(run)[of];
     let most = runs.iter().map(|run| rate(run)).fold(0.0, f64::max);
@@ -95,7 +96,7 @@ fn most(runs: &[&MeasuredRun], of: usize) -> (f64, bool) {
     (most, top.iter().any(|one| deeper(one)))
 }
 
-/// Where limits begin, and those of which nothing is said.
+/// Returns the starting values of limits, and the limits that the runs do not determine.
 fn limits(config: &VolumeConfig, runs: &[&MeasuredRun]) -> (Vec<Change>, Vec<&'static str>) {
     let (mut begin, mut unseen) = (Vec::new(), Vec::new());
     let words = |key: &str, value: f64| match key {
@@ -183,10 +184,10 @@ mod tests {
             run(Mix::Read, 64, 3_000.0),
         ];
         assert_eq!(seen(&flat), (3_000.0, true));
-        // Writes that do as much as deeper reads say nothing.
+        // Writes that are as fast as deeper reads do not show a limit.
         let chance = [run(Mix::Write, 1, 2_990.0), run(Mix::Read, 8, 3_000.0)];
         assert_eq!(seen(&chance), (3_000.0, false));
-        // Nor does what is flat and far below the most.
+        // A flat rate far below the highest one does not show a limit either.
         let slow = [
             run(Mix::Write, 8, 1_000.0),
             run(Mix::Write, 64, 1_000.0),

@@ -1,4 +1,4 @@
-//! Fitted values into the catalogue's files: only the value changes; kind, source, note and all else stay as they are.
+//! Writes fitted values into the catalogue's files. Only the value changes; kind, source, note and all else are kept.
 
 use toml_edit::{DocumentMut, Item, Value};
 
@@ -6,10 +6,10 @@ use super::ledger::Moved;
 use super::unit::numbers;
 use text::problem::Problems;
 
-/// A file's text with these figures at their fitted values; `origin` names it in messages.
+/// Returns a file's text with the fitted values of these figures; `origin` names the file in messages.
 ///
 /// # Errors
-/// It is no TOML, or has no such figure.
+/// The text is not TOML, or has no such figure.
 pub fn rewritten(origin: &str, text: &str, figures: &[&Moved]) -> Result<String, Problems> {
     let wrong = |what: String| Problems::whole(origin, what);
     let mut document: DocumentMut = text.parse().map_err(|error| wrong(format!("{error}")))?;
@@ -24,7 +24,7 @@ pub fn rewritten(origin: &str, text: &str, figures: &[&Moved]) -> Result<String,
     Ok(document.to_string())
 }
 
-/// What stands as the value of the figure with this dotted key.
+/// Returns the value of the figure with this dotted key.
 fn value_at<'a>(mut item: &'a mut Item, key: &str) -> Option<&'a mut Value> {
     for part in key.split('.') {
         item = item.get_mut(part)?;
@@ -32,7 +32,7 @@ fn value_at<'a>(mut item: &'a mut Item, key: &str) -> Option<&'a mut Value> {
     item.get_mut("value")?.as_value_mut()
 }
 
-/// Words as a value of the form of the one that stood there.
+/// Returns the text as a value of the same form as the previous one.
 fn written(was: &Value, words: &str) -> Value {
     match was {
         Value::Integer(_) => words.parse().map_or_else(|_| words.into(), i64::into),

@@ -1,13 +1,16 @@
-//! A catalogue file for a host: fio's results on a device that does nothing, and a base host with its costs fitted.
+//! A catalogue file for a host: fio results on a null device, and a base host with its costs fitted.
 //!
-//! The device is [`model::media::ram`] with a time that each run says (`device_time` in its job's description) and no
-//! transfer. What is left of an I/O is the host's. Costs are fitted in stages, an engine at a time, since no run depends on
-//! another engine's own costs; those that all engines share are fitted with the first, and the wake last, alone, to runs on
-//! a device that takes time. Only sums show in fio's figures, so of parts that always come together one is free and the others stay the base's: `after`, `interrupt_each`, `poll`,
-//! and `switch` where cores sleep; `interrupt` is told from `reap` only by runs that poll.
+//! The device is [`model::media::ram`] with no transfer time and with the service time that each run states
+//! (`device_time` in the description of its job). The rest of the latency of an I/O is the host's. Costs are fitted in
+//! stages, one engine at a time, since no run depends on another engine's own costs. Costs that all engines share are
+//! fitted with the first engine. The wake-up is fitted last, alone, to runs on a device that takes time. fio's figures
+//! show only sums. So of parts that always occur together, one is free and the others keep the base host's values:
+//! `after`, `interrupt_each`, `poll`, and `switch` where cores sleep. Only runs that poll distinguish `interrupt` from
+//! `reap`.
 //!
-//! Left out: files (`[files]`), noise, lock, a monitor, a device's own interrupts over PCIe, engines that were not run.
-//! Source: Linux, Documentation/block/null_blk.rst, for the device that [`crate::measure::HOST_JOBS`] runs on.
+//! Not fitted: files (`[files]`), noise, lock, a monitor, a device's own interrupts over PCIe, and engines that were
+//! not run. Source: Linux, Documentation/block/null_blk.rst, for the device that [`crate::measure::HOST_JOBS`] runs
+//! on.
 
 mod runs;
 
@@ -33,27 +36,27 @@ use text::problem::Problems;
 
 pub use runs::{HostRun, read_host};
 
-/// Bytes of a block from which the cost of a page shows.
+/// Block size in bytes at and above which the cost of a page shows.
 const LARGE: u32 = 32_768;
-/// The device's size: no job's offsets matter.
+/// Size of the device in bytes. It is large enough that the offsets of jobs do not matter.
 const BYTES: u64 = 1 << 40;
 
-/// What is to be fitted.
+/// Input of a fit of a host.
 #[derive(Clone, Debug)]
 pub struct HostRequest {
-    /// Name or path of the host to begin from.
+    /// Name or path of the base host.
     pub base: String,
-    /// What was measured.
+    /// The measured runs.
     pub measured: Vec<HostRun>,
-    /// Every so many-th run is held out of the fit to judge it; 0 for none.
+    /// Every n-th run is held out of the fit to judge it; 0 for none.
     pub hold_out: usize,
-    /// Iterations of the search for each engine.
+    /// Maximum number of iterations of the search for each engine.
     pub iterations: u64,
-    /// The host's name in the file.
+    /// Name of the host in the file.
     pub name: String,
 }
 
-/// The section of an engine in a host's file.
+/// Returns the section of an engine in a host's file.
 const fn section(engine: Engine) -> &'static str {
     match engine {
         Engine::Sync => "sync",
@@ -65,7 +68,7 @@ const fn section(engine: Engine) -> &'static str {
     }
 }
 
-/// The model's figures of these runs on a host; NaN for what it does not have.
+/// Returns the model's figures of these runs on a host; NaN where the model has none.
 fn modelled(
     lab: &Lab,
     host: &HostSheet,
@@ -76,7 +79,7 @@ fn modelled(
         let HostRun { run, device_time } = &request.measured[*index];
         let device = DriveConfig::Ram(RamConfig {
             bytes: BYTES,
-            // The model's least time.
+            // The shortest time that the model can represent.
             per_command: (*device_time).max(Span::from_ns(1)),
             picoseconds_per_byte: 0,
         });
@@ -93,16 +96,17 @@ fn modelled(
     results.into_iter().collect()
 }
 
-/// One search: what is free in it, the runs that it is fitted to.
+/// One search: its free parameters, and the runs that they are fitted to.
 struct Stage {
     keys: Vec<String>,
     runs: Vec<usize>,
 }
 
-/// What stays the base's, each with the reason.
+/// Parameters that keep the base host's value, each with the reason.
 type LeftOut = Vec<String>;
 
-/// An engine after the other, the one that tells most of what they share first, and last the wake.
+/// Returns the stages, one per engine. The engine that determines most of the shared costs is first; the wake-up is
+/// last.
 fn stages(request: &HostRequest, base: &HostSheet, fitted: &[usize]) -> (Vec<Stage>, LeftOut) {
     let of = |engine: Engine| -> Vec<usize> {
         let told = |run: &HostRun| run.engine() == engine && run.at_once();
@@ -134,12 +138,12 @@ fn stages(request: &HostRequest, base: &HostSheet, fitted: &[usize]) -> (Vec<Sta
     (stages, left_out)
 }
 
-/// Whether this holds for any of these runs.
+/// Checks whether `holds` is true for any of these runs.
 fn any(request: &HostRequest, runs: &[usize], holds: impl Fn(&HostRun) -> bool) -> bool {
     runs.iter().any(|&run| holds(&request.measured[run]))
 }
 
-/// What of an engine's own costs these runs tell.
+/// Returns the engine's own costs that these runs determine.
 fn own(
     request: &HostRequest,
     engine: Engine,
@@ -161,7 +165,7 @@ fn own(
     keys
 }
 
-/// What of the costs that all engines share these runs of one engine tell.
+/// Returns the costs shared by all engines that these runs of one engine determine.
 fn shared(request: &HostRequest, runs: &[usize], left_out: &mut LeftOut) -> Vec<String> {
     let any = |holds: &dyn Fn(&HostRun) -> bool| any(request, runs, holds);
     let large = any(&|run| run.any(|job| largest_block(job) >= LARGE));
@@ -188,7 +192,7 @@ fn shared(request: &HostRequest, runs: &[usize], left_out: &mut LeftOut) -> Vec<
     keys
 }
 
-/// Only what wakes a core differs between the devices, and all engines share it.
+/// Only the wake-up of a core differs between the devices, and all engines share it.
 fn wake(
     request: &HostRequest,
     base: &HostSheet,
@@ -214,10 +218,10 @@ fn wake(
     })
 }
 
-/// Fits the costs of the base host to what was measured on null devices.
+/// Fits the costs of the base host to measurements on null devices.
 ///
 /// # Errors
-/// The base does not exist; nothing is left to fit to; the measured jobs do not fit; the search fails.
+/// The base host does not exist; no run is left to fit to; the measured jobs do not fit; the search fails.
 pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
@@ -289,7 +293,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
     })
 }
 
-/// Every measured figure beside the base's and the fitted host's.
+/// Returns every measured figure with the figures of the base host and of the fitted host.
 fn residuals(
     request: &HostRequest,
     before: &[Vec<f64>],
@@ -313,7 +317,7 @@ fn residuals(
     residuals
 }
 
-/// The changes of free parameters at a point of the search.
+/// Returns the changes of the free parameters at a point of the search.
 fn changes(free: &[Parameter], at: &[f64]) -> Vec<Change> {
     super::parameter::changes(free, at).1
 }
@@ -330,7 +334,7 @@ fn loss(
     let figures = catalogue::host_with(&request.base, &here)
         .and_then(|host| modelled(lab, &host, request, &stage.runs));
     let Ok(figures) = figures else {
-        // Values out of the range of a host.
+        // The values are out of range for a host.
         return 9.0;
     };
     let (mut sum, mut weights) = (0.0, 0.0);
@@ -344,7 +348,7 @@ fn loss(
     sum / weights
 }
 
-/// The base host's file with the fitted figures in it.
+/// Returns the base host's file with the fitted figures.
 fn toml(
     request: &HostRequest,
     base: &HostSheet,
@@ -371,7 +375,7 @@ fn toml(
     for one in freed {
         let key = one.parameter.key.trim_start_matches("host.");
         let value = match key {
-            // A list of one.
+            // A list with one element.
             "sleep.exit" => format!("[\"{}\"]", one.fitted),
             _ => one.fitted.clone(),
         };
@@ -388,7 +392,7 @@ fn toml(
     Ok(text)
 }
 
-/// What the file says of itself first.
+/// Returns the comment at the start of the file.
 fn head(request: &HostRequest, base: &str, residuals: &[Residual], left_out: &[String]) -> String {
     let mut head = format!(
         "# Made by drivelab fit from the host {base}. Of kind fitted from fio's results are the figures that were free; all \

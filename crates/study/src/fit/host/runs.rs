@@ -1,8 +1,8 @@
-//! What a user measured on null devices: fio's JSON turned into runs of which a host's costs can be told.
+//! A user's measurements on null devices: fio's JSON as runs that determine the costs of a host.
 //!
-//! What a device takes for a command is in no figure of fio's, so each job's description says it. Left out: fio's
-//! percentiles, which at a few microseconds are those of its clock and of ticks.
-//! Source: fio's JSON; Linux, Documentation/admin-guide/devices.txt, for names of block devices.
+//! No figure of fio contains the device's time per command, so the description of each job states it. Not used: fio's
+//! percentiles, because at a few microseconds they show fio's clock and timer ticks. Source: fio's JSON; Linux,
+//! Documentation/admin-guide/devices.txt, for names of block devices.
 
 use std::path::Path;
 
@@ -17,28 +17,28 @@ use crate::ledger::largest_block;
 use text::problem::{Place, Problem, Problems};
 use text::quantity::quantity;
 
-/// What a job's description says before the time that its device takes for a command.
+/// Prefix, in a job's description, of the device's time per command.
 const DEVICE_TIME: &str = "device_time=";
-/// Names of block devices that hold data: their time would be taken for the host's.
+/// Name prefixes of block devices that hold data. Their time would be taken for the host's.
 const DRIVES: [&str; 9] = [
     "nvme", "sd", "hd", "vd", "xvd", "mmcblk", "md", "dm-", "nbd",
 ];
-/// Names of devices in memory, which copy.
+/// Name prefixes of memory devices, which copy data.
 const COPYING: [&str; 3] = ["ram", "pmem", "zram"];
-/// More than a host takes for an I/O alone, in microseconds.
+/// An upper bound of the host's time for one I/O at QD1, in microseconds.
 const SLOW: f64 = 50.0;
 
-/// One run on a device of which only the time is known.
+/// A run on a device whose only known property is its time per command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRun {
-    /// What ran and what came out.
+    /// The jobs and the measured figures.
     pub run: MeasuredRun,
-    /// What the device takes for each command.
+    /// Time of the device for each command.
     pub device_time: Span,
 }
 
 impl HostRun {
-    /// Its interface.
+    /// Returns the I/O engine of the run.
     pub(super) fn engine(&self) -> Engine {
         self.run
             .jobs
@@ -46,17 +46,17 @@ impl HostRun {
             .map_or(Engine::default(), |job| job.engine)
     }
 
-    /// Whether its device completes at once, so that the core never sleeps.
+    /// Checks whether the device completes at once, so that the core never sleeps.
     pub(super) fn at_once(&self) -> bool {
         self.device_time == Span::ZERO
     }
 
-    /// Whether any job asks for polled completions.
+    /// Checks whether any job requests polled completions.
     pub(super) fn polls(&self) -> bool {
         self.run.jobs.iter().any(|job| job.high_priority)
     }
 
-    /// Whether this holds for any of its jobs.
+    /// Checks whether `holds` is true for any job of the run.
     pub(super) fn any(&self, holds: impl Fn(&Job) -> bool) -> bool {
         self.run.jobs.iter().any(holds)
     }
@@ -65,7 +65,7 @@ impl HostRun {
 /// Reads fio's JSON of runs on null devices; `origin` names the file in messages.
 ///
 /// # Errors
-/// It is not fio's JSON, a device is a drive, or a job does not say what its device takes.
+/// The text is not fio's JSON, a device is a drive, or a job does not state its device's time.
 pub fn read_host(origin: &str, text: &str) -> Result<Vec<HostRun>, Problems> {
     let mut problems = Problems::default();
     let mut runs = Vec::new();
@@ -95,7 +95,8 @@ fn run(origin: &str, group: &Group) -> Result<HostRun, Problems> {
             targets.extend(submission(&group.members, key, read));
         }
     }
-    // A percentile of a few microseconds is one of fio's clock and of ticks: the means say the same, and better.
+    // A percentile of a few microseconds shows fio's clock and timer ticks. The means contain the same information,
+    // more precisely.
     targets.retain(|target| !matches!(target.quantity, Quantity::Percentile(_)));
     unlike.extend(of_devices(origin, &name, group)?);
     one_engine(origin, &name, &jobs)?;
@@ -125,10 +126,10 @@ fn run(origin: &str, group: &Group) -> Result<HostRun, Problems> {
     })
 }
 
-/// In what the devices of a group are not null devices, one sentence each.
+/// Returns the ways in which the devices of a group differ from null devices, one sentence each.
 ///
 /// # Errors
-/// One is a drive.
+/// A device is a drive.
 fn of_devices(origin: &str, name: &str, group: &Group) -> Result<Vec<String>, Problems> {
     let mut unlike = Vec::new();
     for device in devices(group) {
@@ -159,7 +160,7 @@ fn of_devices(origin: &str, name: &str, group: &Group) -> Result<Vec<String>, Pr
     Ok(unlike)
 }
 
-/// Whether all jobs of a group use one engine of the system, as their costs are fitted to the group.
+/// Checks that all jobs of a group use one I/O engine of the system, because their costs are fitted to the group.
 fn one_engine(origin: &str, name: &str, jobs: &[Job]) -> Result<(), Problems> {
     let alike = |job: &Job| (job.engine, job.high_priority);
     if jobs
@@ -181,13 +182,13 @@ fn one_engine(origin: &str, name: &str, jobs: &[Job]) -> Result<(), Problems> {
     Ok(())
 }
 
-/// I/Os of all jobs at once.
+/// Returns the number of outstanding I/Os of all jobs together.
 fn depth(jobs: &[Job]) -> u64 {
     let of = |job: &Job| u64::from(job.iodepth) * u64::from(job.numjobs);
     jobs.iter().map(of).sum()
 }
 
-/// That a small I/O alone takes longer than a host does, if so.
+/// Returns a warning if small I/Os at QD1 take longer than a host does.
 fn slow(jobs: &[Job], targets: &[Target], device_time: Span) -> Option<String> {
     let mean = targets
         .iter()
@@ -204,7 +205,7 @@ fn slow(jobs: &[Job], targets: &[Target], device_time: Span) -> Option<String> {
     None
 }
 
-/// The mean time to submit, where fio has it: engines that wait in the call have none.
+/// Returns the mean submission latency, if fio reports it. Engines that wait in the system call have none.
 fn submission(members: &[Value], key: &str, read: bool) -> Option<Target> {
     let number = |member: &Value, name: &str| member[key]["slat_ns"][name].as_f64();
     let (mut sum, mut ios) = (0.0, 0.0);
@@ -221,7 +222,7 @@ fn submission(members: &[Value], key: &str, read: bool) -> Option<Target> {
     })
 }
 
-/// Files or devices that the jobs of a group used, as their options name them.
+/// Returns the files or devices of a group's jobs, as their options name them.
 fn devices(group: &Group) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for member in &group.members {
@@ -236,7 +237,7 @@ fn devices(group: &Group) -> Vec<String> {
     all
 }
 
-/// What the device takes for a command, as the descriptions of its jobs say.
+/// Returns the device's time per command, as the descriptions of the jobs state it.
 fn device_time(origin: &str, name: &str, jobs: &[Job]) -> Result<Span, Problems> {
     let help = "add description=device_time=0us, or what the device takes (null_blk's completion_nsec), to the job; \
                 those of `drivelab fit --jobs host` have it";

@@ -1,4 +1,4 @@
-//! Aerospike's certification test as a measurement of the ledger: its key, and its plan.
+//! Aerospike's certification test (ACT) as a measurement of the ledger: its key, and its plan.
 
 use model::Span;
 use model::host::ProgramCosts;
@@ -11,7 +11,7 @@ use text::problem::Problems;
 use text::toml::Cursor;
 use workload::act::{Config, Generation};
 
-/// Aerospike's test, if the measurement is of that.
+/// Reads the parameters of ACT, if the measurement is an ACT run.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
     let pairs = cursor.pairs("act");
     if pairs.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
     Some(act)
 }
 
-/// A share of reads in percent, below which there are some.
+/// Reads a share of reads in percent; zero is not allowed.
 fn share(value: &Value) -> Option<f64> {
     value
         .as_float()
@@ -60,10 +60,10 @@ fn share(value: &Value) -> Option<f64> {
 
 const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: version 3 or 6; load or over_1ms_percent (0.01 to 50.0), seconds and latency_only optional";
 
-/// Whether a measurement's drive and host load, and the host says what the test costs there.
+/// Checks that a measurement's drive and host load, and that the host states the cost of the test.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub(super) fn check(measurement: &Measurement) -> Result<(), Problems> {
     let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
     let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
@@ -77,10 +77,10 @@ fn costs(machine: &Machine, measurement: &Measurement) -> Result<ProgramCosts, P
     })
 }
 
-/// A run of Aerospike's test, at its load or at 1x, on all cores of the host's processors.
+/// Returns a run of ACT, at its load or at 1x, on all cores of the host's processors.
 ///
 /// # Errors
-/// The host does not say what the test costs there.
+/// The host does not state the cost of the test.
 pub(super) fn scenario(
     machine: &Machine,
     sockets: u16,

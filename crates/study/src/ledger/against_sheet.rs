@@ -1,10 +1,11 @@
-//! The models beside what three numbers of a maker's data sheet say: of each direction the latency at QD1, the random IOPS
-//! and the bandwidth in order, as `x = min(depth / (L + (bs - 4 KiB) / W), M, W / bs)`. By Little's law the latency is then
-//! `depth / x`; a data sheet says nothing of how latencies spread, so that is its percentiles too.
+//! Comparison of the models with a formula over three numbers of a maker's data sheet. For each direction, the numbers
+//! are the latency at QD1, the random IOPS and the sequential bandwidth; the formula is
+//! `x = min(depth / (L + (bs - 4 KiB) / W), M, W / bs)`. By Little's law the latency is then `depth / x`. A data sheet
+//! does not describe the distribution of latencies, so this value is also used for percentiles.
 //!
-//! Compared are predicted rows that are judged by a number and whose runs are one kind of I/O without pauses or flushes, of
-//! drives whose files have the three numbers (`[ratings]`). Nothing of the formula is set from any row. Left out: the
-//! host, which a data sheet does not know, and mixes, for which no such formula is agreed on.
+//! Compared are predicted rows that are judged by a number and whose runs have one kind of I/O without pauses or
+//! flushes, on drives whose files have the three numbers (`[ratings]`). No part of the formula is set from any row.
+//! Not compared: the host, which a data sheet does not describe, and mixes, for which no such formula is established.
 
 use std::collections::BTreeMap;
 
@@ -20,24 +21,24 @@ use catalogue::{DriveSheet, Rated};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix, SyncMode};
 
-/// What a row's figure is about.
+/// Kind of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// I/Os or bytes a second.
+    /// I/Os or bytes per second.
     Throughput,
     /// Mean and median latency.
     Middle,
     /// Percentiles above the median, up to 99.9.
     Tail,
-    /// Percentiles from 99.99 on.
+    /// Percentiles at and above 99.99.
     DeepTail,
 }
 
 impl Kind {
-    /// All, in the order of tables.
+    /// All kinds, in the order of tables.
     pub const ALL: [Kind; 4] = [Kind::Throughput, Kind::Middle, Kind::Tail, Kind::DeepTail];
 
-    /// The words for it.
+    /// Returns the name of the kind for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Throughput => "throughput",
@@ -47,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Of one figure; `None` if the formula has none.
+    /// Returns the kind of a figure; `None` if the formula has no value for it.
     fn of_figure(figure: RunFigure) -> Option<Kind> {
         match figure {
             RunFigure::Of(_, What::Iops | What::MbPerSecond | What::MibPerSecond) => {
@@ -65,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Of a row: the deepest of its figures.
+    /// Returns the kind of a row: that of its deepest figure.
     fn of(row: &Row) -> Option<Kind> {
         let mut kinds = Vec::new();
         row.expression.figures(&mut |_, name| {
@@ -76,20 +77,20 @@ impl Kind {
     }
 }
 
-/// How far figures are off.
+/// Errors of a set of figures.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Off {
     /// Median of the absolute errors, as a share of the published figure.
     pub median: f64,
-    /// 90th percentile of them.
+    /// 90th percentile of the absolute errors.
     pub p90: f64,
-    /// Median of the factors by which they are off either way, at least 1.
+    /// Median of the error factors in either direction, at least 1.
     pub factor: f64,
 }
 
 impl Off {
-    /// Of figures as shares of the published ones.
+    /// Computes the errors from ratios of figures to published figures.
     fn of(ratios: &[f64]) -> Off {
         let sorted = |of: fn(&f64) -> f64| {
             let mut all: Vec<f64> = ratios.iter().map(of).collect();
@@ -116,30 +117,30 @@ impl Off {
     }
 }
 
-/// The rows of one kind.
+/// Errors of the rows of one kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// How far the models are off.
+    /// Errors of the models.
     pub model: Off,
-    /// How far the formula is off.
+    /// Errors of the formula.
     pub sheet: Off,
 }
 
-/// The models beside the formula, and which predicted rows it cannot say anything of.
+/// Errors of the models and of the formula, and the predicted rows that the formula does not cover.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgainstSheet {
-    /// By kind, in the order of [`Kind::ALL`].
+    /// Errors by kind, in the order of [`Kind::ALL`].
     pub kinds: [Compared; 4],
     /// Predicted rows with a number that are not compared, by reason.
     pub left_out: BTreeMap<String, usize>,
 }
 
 impl AgainstSheet {
-    /// Of a run of these files.
+    /// Compares models and formula for a run of these files.
     ///
     /// # Errors
     /// A drive of the ledger does not load.
@@ -177,7 +178,7 @@ impl AgainstSheet {
         Ok(AgainstSheet { kinds, left_out })
     }
 
-    /// With few digits, so that a file of it changes only when something does.
+    /// Returns the errors rounded to a few digits, so that a file of them changes only when the errors do.
     pub(super) fn rounded(mut self) -> AgainstSheet {
         for compared in &mut self.kinds {
             compared.model = compared.model.rounded();
@@ -187,7 +188,7 @@ impl AgainstSheet {
     }
 }
 
-/// A row's kind, the model's figure and the formula's.
+/// Returns a row's kind, the model's figure and the formula's figure.
 fn compared(
     files: &[LedgerFile],
     sheets: &BTreeMap<&str, DriveSheet>,
@@ -221,7 +222,7 @@ fn no(why: &str) -> Wrong {
     Wrong(why.to_owned())
 }
 
-/// The formula's figure of a measurement: a number, or a series along its sweep.
+/// Returns the formula's figure of a measurement: a number, or a series along its sweep.
 fn of_measurement(
     measurement: &Measurement,
     sheet: &DriveSheet,
@@ -250,7 +251,7 @@ fn of_measurement(
     })
 }
 
-/// Whether the formula can be asked of a job, and of which direction.
+/// Returns a job's direction and block size if the formula applies to it.
 fn plain(job: &Job) -> Option<(Mix, u32)> {
     let sizes = match job.mix {
         Mix::Read => &job.block_sizes[0],
@@ -267,7 +268,7 @@ fn plain(job: &Job) -> Option<(Mix, u32)> {
     (!paced && !synced && !other && whole).then_some((job.mix, bytes))
 }
 
-/// The formula's figure of jobs that run together.
+/// Returns the formula's figure of jobs that run together.
 fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, Wrong> {
     let kinds: Option<Vec<(Mix, u32)>> = jobs.iter().map(plain).collect();
     let kind = kinds.and_then(|kinds| {
@@ -305,14 +306,14 @@ fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, W
     }
 }
 
-/// Three numbers of a data sheet, of one direction.
+/// Three numbers of a data sheet, for one direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Numbers {
-    /// Seconds of a 4 KiB I/O at QD1.
+    /// Latency of a 4 KiB I/O at QD1, in seconds.
     latency: f64,
-    /// Most random I/Os a second.
+    /// Maximum random IOPS.
     most: f64,
-    /// Bytes a second in order.
+    /// Sequential bandwidth in bytes per second.
     width: f64,
 }
 
@@ -341,7 +342,7 @@ impl Numbers {
         })
     }
 
-    /// I/Os of so many bytes a second, so many in flight.
+    /// Returns IOPS for I/Os of `bytes` bytes at queue depth `depth`.
     fn rate(self, depth: f64, bytes: f64) -> f64 {
         let alone = self.latency + (bytes - 4096.0) / self.width;
         (depth / alone).min(self.most).min(self.width / bytes)
@@ -368,7 +369,8 @@ mod tests {
         near(numbers.rate(1.0, 131_072.0), 1.0 / (100e-6 + 126_976e-9));
     }
 
-    /// Two rows of one run of a P4510 (rated 465 thousand reads, 77 us), one of a mix, one of a drive without ratings.
+    /// Two rows of one run of a P4510 (rated 465 thousand reads, 77 us), one row of a mix, one of a drive without
+    /// ratings.
     const ROWS: &str = r#"
 [common]
 state = "filled"
@@ -399,7 +401,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
         )
     }
 
-    /// What the model says of each row, as if it had run.
+    /// Returns the model's figures of the rows, as if they had run.
     fn ran(rows: &[(&str, f64, f64)]) -> (Vec<LedgerFile>, Reproduction) {
         let mut text = ROWS.to_owned();
         for (index, (metric, published, _)) in (1..).zip(rows) {
@@ -450,7 +452,7 @@ fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
             (throughput.model.median, throughput.sheet.median),
             (0.1, 0.1625)
         );
-        // 128 in flight at 465 thousand a second.
+        // 128 in flight at 465 thousand IOPS.
         assert_eq!((middle.model.median, middle.sheet.median), (0.2, 0.001));
         assert_eq!((tail.model.median, tail.sheet.median), (0.3506, 0.5));
         assert_eq!((deep.model.factor, deep.sheet.factor), (2.0, 1.998));

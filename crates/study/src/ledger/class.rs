@@ -1,26 +1,27 @@
-//! Predicted rows in two classes, so that a figure with thousands of samples behind it and one with ten are not mixed.
+//! Two classes of predicted rows, so that figures with thousands of samples are not mixed with figures of ten samples.
 //!
-//! The class follows from the metric alone: nobody can put a row where it looks better. Verdicts do not depend on it.
+//! The class follows from the metric alone, so a row cannot be moved to the class in which it looks better. Verdicts
+//! do not depend on the class.
 
 use serde::{Deserialize, Serialize};
 
 use super::figure::RunFigure;
 use super::{Evidence, Row, RowResult};
 
-/// What a row's figure is about.
+/// Class of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Throughput, means, percentiles below 99.99, and whatever else no deep tail is in.
+    /// Throughput, means, percentiles below 99.99, and every other figure without a deep tail.
     Usual,
-    /// A percentile from 99.99 on, a share of I/Os slower than a limit, or the slowest I/O is in it.
+    /// The metric contains a percentile of 99.99 or above, a share of I/Os slower than a limit, or the slowest I/O.
     DeepTail,
 }
 
 impl Class {
-    /// Both, in the order of tables.
+    /// Both classes, in the order of tables.
     pub const ALL: [Class; 2] = [Class::Usual, Class::DeepTail];
 
-    /// What a row's metric makes it.
+    /// Returns the class that follows from a row's metric.
     pub fn of(row: &Row) -> Class {
         let mut class = Class::Usual;
         row.expression.figures(&mut |_, name| {
@@ -31,7 +32,7 @@ impl Class {
         class
     }
 
-    /// The words for it.
+    /// Returns the name of the class for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Usual => "throughput, mean, p99",
@@ -40,25 +41,25 @@ impl Class {
     }
 }
 
-/// How far off some predicted figures are.
+/// Errors of a set of predicted figures.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
-    /// Predicted rows that are judged by a number.
+    /// Number of predicted rows that are judged by a number.
     pub rows: usize,
-    /// Median of their absolute errors, as a share; rows without a figure are not in it.
+    /// Median of their absolute errors, as a share, without rows that have no figure.
     pub median: Option<f64>,
-    /// 90th percentile of them.
+    /// 90th percentile of the absolute errors.
     pub p90: Option<f64>,
-    /// Rows whose figure is within a factor of 1.5 of the published one; those without a figure are not.
+    /// Number of rows whose figure is within a factor of 1.5 of the published one; rows without a figure do not count.
     pub within_factor: usize,
 }
 
-/// How far off a deep tail may be.
+/// Maximum error factor of a deep tail.
 const FACTOR: f64 = 1.5;
 
 impl Errors {
-    /// Of the predicted ones of these results.
+    /// Computes the errors of the predicted rows among these results.
     pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Errors {
         let judged = results.filter(|result| {
             result.row.evidence == Evidence::Predicted && result.row.judgement.has_error()
@@ -66,7 +67,7 @@ impl Errors {
         Errors::over(judged.map(|result| result.error))
     }
 
-    /// Of these; a row without a figure has none.
+    /// Computes the errors of these rows; `None` is a row without a figure.
     pub fn over(rows: impl Iterator<Item = Option<f64>>) -> Errors {
         let mut found = Errors::default();
         let mut errors = Vec::new();
@@ -84,13 +85,13 @@ impl Errors {
         found
     }
 
-    /// Of those of one class.
+    /// Computes the errors of the predicted rows of one class.
     pub fn of_class<'a>(class: Class, results: impl Iterator<Item = &'a RowResult>) -> Errors {
         Errors::of(results.filter(|result| Class::of(&result.row) == class))
     }
 }
 
-/// Of sorted values, with linear interpolation.
+/// Returns a percentile of sorted values, with linear interpolation.
 pub(super) fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = share * last as f64;
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
     use crate::ledger::{file, judge};
 
-    /// Rows with these metrics and published figures, and the model's.
+    /// Returns rows with these metrics, published figures and model figures.
     fn results(rows: &[(&str, f64, f64)]) -> Vec<RowResult> {
         let mut text = String::from(
             "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\nfio = [\"--rw=randread\"]\n",

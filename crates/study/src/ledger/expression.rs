@@ -1,30 +1,31 @@
-//! The small language of metrics: arithmetic over figures of runs and of the catalogue.
+//! The expression language of metrics: arithmetic over figures of runs and of the catalogue.
 //!
-//! `optane.read.iops / flash.read.iops`, `knee(sweep.read.iops)`, `crossing(a.read.mb_s, b.read.mb_s)`. A figure of a
-//! measurement with a sweep is a series, one value for each point; arithmetic of two series goes point by point, of a
-//! series and a number for each point. There are no variables, loops or user functions, on purpose.
+//! Examples: `optane.read.iops / flash.read.iops`, `knee(sweep.read.iops)`, `crossing(a.read.mb_s, b.read.mb_s)`. A
+//! figure of a measurement with a sweep is a series with one value for each point. Arithmetic of two series combines
+//! them point by point; arithmetic of a series and a number applies the number to each point. There are intentionally
+//! no variables, loops or user functions.
 
 use std::fmt;
 
-/// A metric, parsed.
+/// A parsed metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A number as written.
     Number(f64),
-    /// A figure: the name of a measurement or a drive, and the figure's own name behind the first dot.
+    /// A figure: the name of a measurement or a drive, and, after the first dot, the name of the figure.
     Figure {
-        /// Measurement or drive.
+        /// Name of the measurement or drive.
         owner: String,
-        /// Such as `read.p99_us`.
+        /// Name of the figure, such as `read.p99_us`.
         name: String,
     },
-    /// A function of the closed set.
+    /// A call of one of the fixed functions.
     Call(Function, Vec<Expression>),
-    /// Two sides.
+    /// An operator with its two operands.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Arithmetic.
+/// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -37,22 +38,22 @@ pub enum Operator {
     Divide,
 }
 
-/// What can be called.
+/// A function that a metric can call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The least of all arguments and of all their points.
     Min,
-    /// The greatest of them.
+    /// The greatest of all arguments and of all their points.
     Max,
-    /// Their mean.
+    /// The mean of all arguments and of all their points.
     Mean,
     /// `at(series, x)`: the value at one point of the sweep.
     At,
-    /// `from(series, x)`: the points from `x` on.
+    /// `from(series, x)`: the points at and above `x`.
     From,
     /// `upto(series, x)`: the points up to `x`.
     UpTo,
-    /// `crossing(a, b)`: the first point from which on `a` is above `b` and stays there.
+    /// `crossing(a, b)`: the first point at and after which `a` is above `b`.
     Crossing,
     /// `first_above(a, b)`: the first point at which `a` is above `b`.
     FirstAbove,
@@ -66,7 +67,7 @@ pub enum Function {
     Floor,
 }
 
-/// Name, function, fewest and most arguments.
+/// Name, function, minimum and maximum number of arguments.
 const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("min", Function::Min, 1, 99),
     ("max", Function::Max, 1, 99),
@@ -82,7 +83,7 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("floor", Function::Floor, 1, 1),
 ];
 
-/// What is wrong with an expression, in words.
+/// An error in an expression, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong(pub String);
 
@@ -134,7 +135,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
     Ok(found)
 }
 
-/// Deepest nesting: a metric is read by people.
+/// Maximum nesting: people must be able to read a metric.
 const DEEPEST: u32 = 40;
 
 struct Parser {
@@ -246,7 +247,7 @@ impl Expression {
     /// Parses a metric.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error in the text.
     pub fn parse(text: &str) -> Result<Expression, Wrong> {
         let mut parser = Parser {
             tokens: tokens(text)?,
@@ -260,7 +261,7 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with every figure in it: owner and name.
+    /// Calls `visit` with owner and name of every figure in the expression.
     pub fn figures<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a str)) {
         match self {
             Expression::Number(_) => {}
@@ -277,8 +278,8 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with the owner of every figure in it and the points of its sweep that the value depends on, as
-    /// the least and the greatest.
+    /// Calls `visit` with the owner of every figure in the expression, and with the least and the greatest point of
+    /// the sweep that the value depends on.
     pub fn points<'a>(&'a self, visit: &mut dyn FnMut(&'a str, (f64, f64))) {
         self.points_within((f64::NEG_INFINITY, f64::INFINITY), visit);
     }
@@ -296,7 +297,7 @@ impl Expression {
                     (Function::At, [_, Expression::Number(x)]) => (*x, *x),
                     (Function::From, [_, Expression::Number(x)]) => (x.max(all.0), all.1),
                     (Function::UpTo, [_, Expression::Number(x)]) => (all.0, x.min(all.1)),
-                    // Any other function looks at all points that it is given.
+                    // Every other function uses all points of its arguments.
                     _ => (f64::NEG_INFINITY, f64::INFINITY),
                 };
                 for argument in arguments {
@@ -306,10 +307,10 @@ impl Expression {
         }
     }
 
-    /// The value, with figures from `look_up`.
+    /// Returns the value of the expression, with figures from `look_up`.
     ///
     /// # Errors
-    /// What `look_up` says, or that series do not fit together.
+    /// An error of `look_up`, or series with different points.
     pub fn value(
         &self,
         look_up: &dyn Fn(&str, &str) -> Result<Value, Wrong>,
@@ -337,20 +338,20 @@ impl Expression {
     }
 }
 
-/// What an expression yields.
+/// Value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// One number.
     Number(f64),
-    /// One number for each point of a sweep: point, value; points rise.
+    /// One number for each point of a sweep, as (point, value), by ascending point.
     Series(Vec<(f64, f64)>),
 }
 
 impl Value {
-    /// The one number.
+    /// Returns the number.
     ///
     /// # Errors
-    /// It is a series.
+    /// The value is a series.
     pub fn number(&self) -> Result<f64, Wrong> {
         match self {
             Value::Number(number) => Ok(*number),
@@ -464,8 +465,8 @@ fn call(function: Function, values: &[Value]) -> Result<Value, Wrong> {
     })
 }
 
-/// Share of the greatest value at which a sweep counts as saturated: what is missing is less than a reader of a chart
-/// sees, and S1 and S4 say of that depth that more of it improves nothing.
+/// Share of the greatest value at which a sweep counts as saturated. The missing rest is too small to see on a chart,
+/// and S1 and S4 state that a greater depth brings no improvement at that point.
 pub const KNEE: f64 = 0.995;
 
 #[cfg(test)]

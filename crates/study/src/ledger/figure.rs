@@ -1,5 +1,5 @@
-//! Figures that a metric can name: those of a run (`read.iops`, `write.p99_us`, `watts`) and those of a catalogued drive
-//! (`endurance_tbw`, `xpoint.power.limit_w`).
+//! Figures that a metric can name: those of a run (`read.iops`, `write.p99_us`, `watts`) and those of a drive of the
+//! catalogue (`endurance_tbw`, `xpoint.power.limit_w`).
 
 use model::media::Medium;
 use model::{Gauge, Part, Span};
@@ -17,11 +17,11 @@ use workload::act::Kind;
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RunFigure {
-    /// Of one direction, or of reads and writes together.
+    /// A figure of one direction, or of reads and writes together.
     Of(Direction, What),
     /// Mean power.
     Watts,
-    /// Bytes programmed for each byte the host wrote.
+    /// Bytes programmed for each byte that the host wrote.
     WriteAmplification,
     /// Mean number of busy cores.
     HostCores,
@@ -33,86 +33,86 @@ pub enum RunFigure {
     Seconds,
     /// Rated endurance used, percent.
     PercentageUsed,
-    /// Of a run of Aerospike's test.
+    /// A figure of an ACT run.
     OfAct(OfAct),
 }
 
-/// What of a run of Aerospike's test: at its load, or at the score.
+/// A figure of an ACT run, at its load or at the score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OfAct {
-    /// The highest multiple of 1x that passes, or the load that was given.
+    /// The highest multiple of 1x that passes, or the given load.
     Load,
-    /// Reads a second.
+    /// Reads per second.
     Reads,
     /// Percent of reads that took 2^n milliseconds or more, in the worst slice.
     Over(usize),
     /// Mean latency of reads, microseconds.
     Mean,
-    /// Large reads a second.
+    /// Large reads per second.
     LargeReads,
-    /// Large writes a second.
+    /// Large writes per second.
     LargeWrites,
 }
 
-/// Whose I/Os.
+/// Direction of the I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Reads.
+    /// Only reads.
     Read,
-    /// Writes.
+    /// Only writes.
     Write,
-    /// Trims.
+    /// Only trims.
     Trim,
     /// Reads and writes together.
     Total,
 }
 
-/// What of them.
+/// Quantity of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// I/Os a second.
+    /// I/Os per second.
     Iops,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     MbPerSecond,
-    /// 2^20 bytes a second.
+    /// 2^20 bytes per second.
     MibPerSecond,
     /// I/Os counted.
     Ios,
-    /// Mean time in the drive alone, without the host's part.
+    /// Mean time in the drive, without the host's part.
     DriveMean,
-    /// Of a latency: fio's lat, slat or clat.
+    /// A statistic of fio's lat, slat or clat.
     Latency(Clock, Statistic),
 }
 
-/// Which latency.
+/// One of fio's three latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// From issue to reaping.
+    /// Total latency: from issue to reaping.
     Total,
-    /// Issue until the drive has it.
+    /// Submission latency: from issue until the drive has the command.
     Submission,
-    /// From there to reaping.
+    /// Completion latency: from submission to reaping.
     Completion,
 }
 
-/// What of a latency, in microseconds, or in percent of all I/Os.
+/// A statistic of a latency, in microseconds or in percent of all I/Os.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// Mean.
+    /// The mean.
     Mean,
     /// Standard deviation.
     Deviation,
-    /// Least.
+    /// The minimum.
     Min,
-    /// Greatest.
+    /// The maximum.
     Max,
-    /// A percentile.
+    /// This percentile.
     Percentile(f64),
     /// Percent of I/Os slower than this many microseconds.
     Over(f64),
 }
 
-/// The percentile from which on a tail is called deep.
+/// Percentile at and above which a tail is called deep.
 pub const DEEP: f64 = 99.99;
 
 const WHOLE: &[(&str, RunFigure)] = &[
@@ -169,10 +169,10 @@ fn named<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
 }
 
 impl RunFigure {
-    /// The figure of this name.
+    /// Returns the figure with this name.
     ///
     /// # Errors
-    /// There is none; what there is.
+    /// No such figure; the message lists the names.
     pub fn named(name: &str) -> Result<RunFigure, Wrong> {
         if let Some(whole) = named(WHOLE, name) {
             return Ok(whole);
@@ -193,8 +193,8 @@ impl RunFigure {
         })
     }
 
-    /// Whether it is about the slowest few of all I/Os: a percentile from 99.99 on, the share beyond a limit, the
-    /// slowest.
+    /// Checks whether the figure depends on the few slowest I/Os: a percentile of 99.99 or above, the share beyond a
+    /// limit, or the slowest I/O.
     pub fn is_deep_tail(self) -> bool {
         match self {
             RunFigure::Of(_, What::Latency(_, statistic)) => match statistic {
@@ -207,7 +207,7 @@ impl RunFigure {
         }
     }
 
-    /// The percentile it asks for, if it is one.
+    /// Returns the percentile, if the figure is one.
     pub fn percentile(self) -> Option<f64> {
         match self {
             RunFigure::Of(_, What::Latency(_, Statistic::Percentile(percent))) => Some(percent),
@@ -215,10 +215,10 @@ impl RunFigure {
         }
     }
 
-    /// Its value in a run of Aerospike's test; `score` is what was looked for, if anything.
+    /// Returns the figure's value in an ACT run; `score` is the score that was searched for, if any.
     ///
     /// # Errors
-    /// It is a figure of other runs, or there is no score.
+    /// The figure belongs to other runs, or there is no score.
     pub fn of_act(self, tested: &Tested, score: Option<u32>) -> Result<f64, Wrong> {
         let RunFigure::OfAct(what) = self else {
             return Err(Wrong("a run of `act` does not have it".into()));
@@ -236,10 +236,10 @@ impl RunFigure {
         })
     }
 
-    /// Its value.
+    /// Returns the figure's value in a run.
     ///
     /// # Errors
-    /// The run does not have it: no I/O of that direction, too few samples beyond a percentile.
+    /// The run has no value: no I/O of that direction, or too few samples beyond a percentile.
     pub fn of(self, outcome: &Outcome) -> Result<f64, Wrong> {
         let gauge =
             |value: Option<f64>| value.ok_or_else(|| Wrong("not reported by the drive".into()));
@@ -336,7 +336,7 @@ impl What {
     }
 }
 
-/// Parts of an I/O's time that are not the drive's.
+/// Parts of an I/O's latency that are not the drive's.
 const HOST: [Part; 4] = [
     Part::ThreadBusy,
     Part::HostSubmission,
@@ -395,8 +395,9 @@ const DERIVED: &[&str] = &[
     "lba_format_N_rating",
 ];
 
-/// What follows from a drive's dies and from its administrator's part. Raw and spare gigabytes are counted as reviewers
-/// do, a die of 128 Gb as 16 GB; yes is 1, no is 0; a format's rating is 0 for best, 2 for good.
+/// Returns figures that follow from a drive's dies and from its `administration` section. Raw and spare gigabytes are
+/// counted as reviewers do, with a die of 128 Gb as 16 GB. Yes is 1, no is 0. The rating of a format is 0 for best and
+/// 2 for good.
 fn administration(sheet: &DriveSheet, name: &str) -> Option<f64> {
     let management = &sheet.management;
     if let Some(rest) = name.strip_prefix("lba_format_") {
@@ -430,7 +431,7 @@ fn administration(sheet: &DriveSheet, name: &str) -> Option<f64> {
     }
 }
 
-/// `loss_at_1_percent`: percent of such drives or pools that lose durable data where this share of drives is lost.
+/// `loss_at_1_percent`: percent of such drives or pools that lose durable data if 1 % of drives are lost.
 fn loss_percent(sheet: &DriveSheet, name: &str) -> Option<f64> {
     let share = name.strip_prefix("loss_at_")?.strip_suffix("_percent")?;
     let lost = share.parse::<f64>().ok()? / 100.0;
@@ -438,7 +439,7 @@ fn loss_percent(sheet: &DriveSheet, name: &str) -> Option<f64> {
     Some(odds(sheet, lost).filter(|_| sensible)? * 100.0)
 }
 
-/// Units a figure of the catalogue can be asked for in, by the ending of its name.
+/// Units in which a metric can request a figure of the catalogue, by the ending of its name.
 const UNITS: &[(&str, &str)] = &[
     ("_mb_s", "MB/s"),
     ("_gb_s", "GB/s"),
@@ -456,11 +457,11 @@ const UNITS: &[(&str, &str)] = &[
     ("_w", "W"),
 ];
 
-/// A figure of a catalogued drive: one that follows from its sheet, or one of its file in the unit at its name's end
-/// (`xpoint.power.limit_w`; a count has no unit).
+/// Returns a figure of a drive of the catalogue: one that follows from its sheet, or one of its file in the unit at
+/// the end of the name (`xpoint.power.limit_w`; a count has no unit).
 ///
 /// # Errors
-/// There is no such figure, or it is no number.
+/// There is no such figure, or it is not a number.
 pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
     let gb = sheet.capacity as f64 * 1e-9;
     let derived = match name {

@@ -2,43 +2,43 @@
 
 use super::Published;
 
-/// How a row's figure is compared.
+/// How a row's figure is compared with the published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judgement {
-    /// It is the published number within a tolerance.
+    /// Equal to the published number within a tolerance.
     Equals(Tolerance),
-    /// It is below this.
+    /// Below this value.
     Below(f64),
-    /// It is above this.
+    /// Above this value.
     Above(f64),
-    /// It is from the one to the other.
+    /// Within this range.
     Between(f64, f64),
 }
 
-/// How far a figure may be off.
+/// Maximum error of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// By this share of the published figure: 0.05 is 5 %.
+    /// As a share of the published figure: 0.05 is 5 %.
     Share(f64),
-    /// By this factor, either way.
+    /// As a factor in either direction.
     Factor(f64),
 }
 
-/// What came of a row.
+/// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The figure agrees, or the claim holds.
     Holds,
-    /// It does not.
+    /// The figure does not agree, or the claim does not hold.
     Misses,
-    /// The figure agrees, but its seeds differ by more than the figure itself, so that others might not.
+    /// The figure agrees, but its spread over seeds exceeds the figure itself, so other seeds might not agree.
     TooWide,
-    /// The model has no figure: a claim that presumes something that never happens, too few samples.
+    /// The model has no figure: the claim presumes an event that never occurs, or there are too few samples.
     NoFigure,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// Returns the name of the verdict.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -50,7 +50,7 @@ impl Verdict {
 }
 
 impl Judgement {
-    /// In words for a table: `= ±5 %`, `> 1`.
+    /// Returns the comparison as text for a table: `= ±5 %`, `> 1`.
     pub fn words(self) -> String {
         match self {
             Judgement::Equals(Tolerance::Share(share)) => format!("= ±{} %", share * 100.0),
@@ -61,13 +61,14 @@ impl Judgement {
         }
     }
 
-    /// Whether it compares with a number, so that there is an error; otherwise it is a claim that holds or does not.
+    /// Checks whether the comparison is with a number, so that there is an error. Otherwise the row is a claim that
+    /// holds or does not hold.
     pub fn has_error(self) -> bool {
         matches!(self, Judgement::Equals(_))
     }
 }
 
-/// The verdict on a model's figure, and its error as a share of the published one where that makes sense.
+/// Returns the verdict on a model's figure, and its error as a share of the published figure where that is meaningful.
 pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdict, Option<f64>) {
     if !model.is_finite() {
         return (Verdict::NoFigure, None);
@@ -79,7 +80,7 @@ pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdic
             } else {
                 model / published - 1.0
             };
-            // A hair of slack: 5 % off is not further off because of binary fractions.
+            // A small slack, so that an error of exactly 5 % is not exceeded through rounding of binary fractions.
             let within = match tolerance {
                 Tolerance::Share(share) => error.abs() <= share + 1e-9,
                 Tolerance::Factor(factor) => {
@@ -102,8 +103,8 @@ pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdic
     (verdict, error)
 }
 
-/// As [`judge`], of a figure with its 95 % interval: one whose half is larger than the figure holds only if both ends of
-/// it would, too.
+/// Judges as [`judge`] does, for a figure with a 95 % interval. A figure whose half-interval exceeds the figure itself
+/// holds only if both ends of the interval hold too.
 pub fn judge_spread(
     judgement: Judgement,
     published: &Published,
@@ -139,7 +140,7 @@ mod tests {
             of(Judgement::Above(500.0), 1110.0, 1196.0),
             Verdict::TooWide
         );
-        // A difference near zero may vary by more than itself, and yet never leave the range that is asked for.
+        // A difference near zero may vary by more than itself and still stay in the required range.
         let near = Judgement::Between(-50.0, 50.0);
         assert_eq!(of(near, 3.0, 20.0), Verdict::Holds);
         assert_eq!(of(near, 3.0, 60.0), Verdict::TooWide);

@@ -1,16 +1,17 @@
-//! How likely a drive or a pool is to lose durable data, where each of its members is lost with the same odds.
+//! Probability that a drive or a pool loses durable data if each of its members is lost with the same probability.
 //!
-//! It follows from the pool's promise: members fail independently of each other and for good, and nobody replaces one.
-//! Left out: repair, failures of one cause, and the memory of the machine, which is taken to have power.
+//! It follows from the pool's durability guarantee: members fail independently of each other and permanently, and none
+//! is replaced. Not modelled: repair, failures with a common cause, and the machine's memory, which is assumed to have
+//! power.
 
 use catalogue::DriveSheet;
 use model::media::DriveConfig;
 
-/// More members than this are too many sets to look at.
+/// Maximum number of members: above it there are too many sets to enumerate.
 const MOST_MEMBERS: usize = 20;
 
-/// The share of a drive's or pool's kind that loses durable data where this share of drives is lost; `None` of a pool in
-/// which more than twenty members matter.
+/// Returns the share of such drives or pools that lose durable data if the share `lost` of drives is lost; `None` for
+/// a pool in which more than twenty members matter.
 pub(super) fn odds(sheet: &DriveSheet, lost: f64) -> Option<f64> {
     let DriveConfig::Pool(pool) = &sheet.config else {
         return Some(lost);
@@ -52,7 +53,7 @@ mod tests {
             ("stripe(2*p4801x-100)", 0.19),
             ("mirror(2*p4801x-100)", 0.01),
             ("mirror(3*p4801x-100)", 0.001),
-            // Either of two mirrors: 1 - (1 - 0.01)^2.
+            // One of two mirrors is lost: 1 - (1 - 0.01)^2.
             ("stripe(mirror(2*p4801x-100), mirror(2*p4801x-100))", 0.0199),
         ] {
             let found = of(drive);

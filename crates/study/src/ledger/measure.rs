@@ -1,4 +1,5 @@
-//! From a measurement to runs: the jobs of each point of its sweep, bounded to as many I/Os as its figures need.
+//! Conversion of a measurement into runs: the jobs of each point of its sweep, bounded to as many I/Os as its figures
+//! need.
 
 use std::path::Path;
 
@@ -9,23 +10,23 @@ use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::{BlockSizes, Job, Mix};
 
-/// Bytes that a point moves where only throughput and means are asked for ...
+/// Bytes of a point if only throughput and means are requested ...
 const BYTES: u64 = 400_000_000;
-/// ... but at least and at most so many I/Os, ...
+/// ... but at least `FEWEST` and at most `MOST` I/Os, ...
 const FEWEST: u64 = 600;
 const MOST: u64 = 40_000;
-/// ... and for each of a depth at least so many.
+/// ... and at least this number for each unit of queue depth.
 const FOR_EACH_OF_DEPTH: u64 = 400;
-/// Samples beyond a percentile that is asked for: ten, and some to spare.
+/// Samples beyond a requested percentile: ten, and one to spare.
 const BEYOND: f64 = 11.0;
 
-/// Jobs at a point of a sweep (`None` without a sweep), as yet without a bound.
+/// The jobs at a point of a sweep (`None` without a sweep), without a bound.
 pub(super) type PointJobs = (Option<f64>, Vec<Job>);
 
-/// The jobs of each point.
+/// Returns the jobs of each point.
 ///
 /// # Errors
-/// Everything wrong with fio's options.
+/// All problems of fio's options.
 pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>, Problems> {
     let Work::Fio {
         options,
@@ -80,7 +81,7 @@ fn jobs(options: &[String], processors: u32) -> Result<Vec<Job>, Problems> {
         processors,
     };
     let set = fio::read(options, &[], &[], &surroundings)?;
-    // What fio would do otherwise than the model must not hide in a ledger.
+    // A difference between fio and the model must not be hidden in a ledger.
     let otherwise = set
         .warnings
         .iter()
@@ -91,7 +92,8 @@ fn jobs(options: &[String], processors: u32) -> Result<Vec<Job>, Problems> {
     Ok(set.jobs)
 }
 
-/// One job's depth as evenly as it goes over up to `threads` threads: a depth of 6 over 4 is 2, 2, 1 and 1.
+/// Spreads one job's depth over up to `threads` threads as evenly as possible: a depth of 6 over 4 threads is 2, 2, 1
+/// and 1.
 fn spread_depth(jobs: Vec<Job>, threads: u32) -> Result<Vec<Job>, Problems> {
     let [job] = &jobs[..] else {
         return Err(Problems::whole("fio", "`spread` needs exactly one job"));
@@ -105,7 +107,7 @@ fn spread_depth(jobs: Vec<Job>, threads: u32) -> Result<Vec<Job>, Problems> {
     Ok((0..threads).map(copy).collect())
 }
 
-/// One point with one seed, with `number_ios` where the jobs have no bound of their own.
+/// Returns one point with one seed, with `number_ios` for jobs that have no bound of their own.
 pub(super) fn scenario(
     machine: &Machine,
     measurement: &Measurement,
@@ -116,7 +118,7 @@ pub(super) fn scenario(
     Scenario::jobs(machine.clone(), measurement.state, bounded(jobs, ios), seed)
 }
 
-/// How many of a point's jobs run before what is measured.
+/// Returns the number of a point's jobs that run before the measured jobs.
 pub(super) fn uncounted(measurement: &Measurement) -> usize {
     match &measurement.work {
         Work::Fio { before, .. } => usize::from(!before.is_empty()),
@@ -128,7 +130,7 @@ fn unbounded(job: &Job) -> bool {
     job.number_ios.is_none() && job.runtime.is_none() && job.size.is_none() && job.io_size.is_none()
 }
 
-/// All jobs without a bound together do `ios` I/Os, each in proportion to its depth.
+/// Bounds all jobs without a bound so that they do `ios` I/Os together, each in proportion to its depth.
 fn bounded(jobs: &[Job], ios: u64) -> Vec<Job> {
     let depth = |job: &Job| u64::from(job.iodepth);
     let all: u64 = jobs
@@ -143,7 +145,7 @@ fn bounded(jobs: &[Job], ios: u64) -> Vec<Job> {
     jobs
 }
 
-/// I/Os that these figures need of these jobs.
+/// Returns the number of I/Os of these jobs that the figures need.
 pub(super) fn ios_for(measurement: &Measurement, jobs: &[Job], figures: &[RunFigure]) -> u64 {
     if let Some(ios) = measurement.ios {
         return ios;
@@ -156,7 +158,7 @@ pub(super) fn ios_for(measurement: &Measurement, jobs: &[Job], figures: &[RunFig
         .sum();
     let mut ios = (BYTES / u64::from(bytes.max(1))).clamp(FEWEST, MOST);
     ios = ios.max(depth * FOR_EACH_OF_DEPTH);
-    // Of a mix only a share is in the direction that is asked for.
+    // In a mix, only a share of the I/Os is in the requested direction.
     let share = jobs.iter().map(least_share).fold(1.0, f64::min);
     for percent in figures.iter().filter_map(|figure| figure.percentile()) {
         ios = ios.max((BEYOND / (1.0 - percent / 100.0) / share) as u64);
@@ -172,7 +174,7 @@ fn least_share(job: &Job) -> f64 {
     }
 }
 
-/// The largest block of a job in a direction that it uses.
+/// Returns the largest block size of a job in a direction that it uses.
 pub(crate) fn largest_block(job: &Job) -> u32 {
     let of = |sizes: &BlockSizes| match sizes {
         BlockSizes::Fixed(bytes) => *bytes,

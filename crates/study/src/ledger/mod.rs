@@ -1,8 +1,9 @@
-//! The ledger: published figures and claims, each computed anew from the models and judged.
+//! The ledger: published figures and claims, each recomputed with the models and judged.
 //!
-//! `ledger/*.toml` holds *measurements* (a drive, its state, a host, fio's options), *rows* (a published figure, the
-//! metric over measurements that is the model's answer, and how the two are compared), rows that are not reproduced, each
-//! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce()`] runs it.
+//! A file in `ledger/*.toml` holds *measurements* (a drive, its state, a host, fio's options) and *rows* (a published
+//! figure, the metric over measurements that gives the model's figure, and how the two are compared). It also lists
+//! rows that are not reproduced, with the reason, and pending rows. `docs/ledger.md` explains how to write a row.
+//! [`reproduce()`] runs the ledger.
 
 mod act;
 pub mod against_sheet;
@@ -42,113 +43,113 @@ pub use source::{COLLECTIONS, Collection, SOURCES, is_collected, is_source, numb
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger");
 
-/// Random seeds of a measurement unless it says otherwise: enough for an interval.
+/// Default number of random seeds of a measurement: enough for an interval.
 pub const SEEDS: u64 = 3;
 
-/// One file of the ledger, checked.
+/// A ledger file that has been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LedgerFile {
-    /// Its path, as messages name it.
+    /// Path of the file, as messages name it.
     pub origin: String,
     /// Names that metrics use for drives of the catalogue.
     pub drives: Vec<(String, String)>,
-    /// What is run.
+    /// Measurements of the file.
     pub measurements: Vec<Measurement>,
-    /// What is compared.
+    /// Rows of the file.
     pub rows: Vec<Row>,
     /// Row ids that cannot be reproduced, with the reason.
     pub not_reproduced: Vec<(String, String)>,
-    /// Row ids that nobody has looked at yet.
+    /// Ids of rows that are not yet done.
     pub pending: Vec<String>,
     /// Rows of the collections that may set a parameter (decisions 0059 and 0068).
     pub may_set: Vec<String>,
 }
 
-/// Something that is run, once for each seed and point of its sweep, however many rows need it.
+/// A measurement. It is run once for each seed and point of its sweep, however many rows need it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// What metrics call it.
+    /// Name of the measurement in metrics.
     pub name: String,
     /// Name of a drive of the catalogue.
     pub drive: String,
-    /// What that drive only stands for, such as seven drives of which none is the limit: rows of it say nothing of the
-    /// drive's own model.
+    /// Set if the drive only represents something else, such as one of seven drives of which none is the limit. Rows
+    /// of this measurement are not evidence for the drive's own model.
     pub stands_for: Option<String>,
-    /// Figures of the drive that are changed for it.
+    /// Changed figures of the drive.
     pub set: Vec<Change>,
-    /// The drive's state at the start.
+    /// State of the drive at the start.
     pub state: Precondition,
     /// Name of a host of the catalogue.
     pub host: String,
-    /// Figures of the host that are changed for it.
+    /// Changed figures of the host.
     pub host_set: Vec<Change>,
-    /// The file system that its files are in; `None`: it has the drive itself.
+    /// File system of the measurement's files; `None` if the jobs use the drive itself.
     pub filesystem: Option<Filesystem>,
-    /// What is run.
+    /// Work of the measurement.
     pub work: Work,
-    /// I/Os at each point, where fio's options do not say; as many as the metrics need if `None`.
+    /// I/Os at each point, if fio's options do not bound them. `None`: as many as the metrics need.
     pub ios: Option<u64>,
-    /// Random seeds: 1 to this.
+    /// Number of random seeds; they are 1 to this number.
     pub seeds: u64,
 }
 
-/// What a measurement runs.
+/// Work of a measurement.
 ///
 /// To add a kind: a variant here, its key in `read.rs`, its points in `measure.rs`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// fio's options, as on its command line.
     Fio {
-        /// Such as `--rw=randread`.
+        /// Options of the job, such as `--rw=randread`.
         options: Vec<String>,
-        /// Options of a job that runs to its end before, and does not count; none if empty.
+        /// Options of a preceding job that runs to its end and is not counted; empty if there is none.
         before: Vec<String>,
-        /// An option and its values, one run for each.
+        /// An option and its values, with one run for each value.
         sweep: Option<Sweep>,
-        /// Spread the depth over up to this many threads, as evenly as it goes.
+        /// Maximum number of threads over which the depth is spread as evenly as possible.
         spread: Option<u32>,
     },
     /// Aerospike's certification test.
     Act(Act),
 }
 
-/// Which of Aerospike's tests.
+/// Parameters of an ACT run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Act {
-    /// Version 3 (as of 2017) or 6.
+    /// Version of the test: 3 (as of 2017) or 6.
     pub version: u32,
-    /// Multiples of 1x; the score is looked for if `None`.
+    /// Load as a multiple of 1x; `None` searches for the score.
     pub load: Option<u32>,
-    /// Or the load at which this many percent of the reads take 1 ms or more.
+    /// Alternatively, searches for the load at which this percentage of reads takes 1 ms or more.
     pub over_1ms_percent: Option<f64>,
-    /// Length of a run after its warm-up, which is a third of that.
+    /// Length of a run after its warm-up, in seconds; the warm-up is a third of it.
     pub seconds: u32,
-    /// Judge latency alone, as version 3.0 did.
+    /// Whether latency alone is judged, as in version 3.0.
     pub latency_only: bool,
 }
 
-/// One option of fio at several values.
+/// One fio option at several values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     /// The option, such as `iodepth`.
     pub option: String,
-    /// Its values as written, and as numbers (`4k` is 4096).
+    /// Values as written, and as numbers (`4k` is 4096).
     pub points: Vec<(String, f64)>,
 }
 
-/// Where a model's figure stands as evidence.
+/// Role of a row as evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// A parameter of the model was set from the row.
     Fitted,
-    /// Nothing was set from it.
+    /// No parameter was set from the row.
     Predicted,
-    /// No run is behind it: the catalogue's own figures, or arithmetic on them.
+    /// The row needs no run: its metric uses the catalogue's own figures, or arithmetic on them.
     Catalogue,
 }
 
 impl Evidence {
-    /// The word for it.
+    /// Returns the name of the kind of evidence.
     pub const fn name(self) -> &'static str {
         match self {
             Evidence::Fitted => "fitted",
@@ -161,47 +162,47 @@ impl Evidence {
 /// A published figure or claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Such as `S0-073`.
+    /// Id, such as `S0-073`.
     pub id: String,
-    /// What it is about: drive and quantity.
+    /// Subject: drive and quantity.
     pub what: String,
     /// Conditions of the test.
     pub conditions: String,
-    /// As published.
+    /// Published value.
     pub published: Published,
-    /// Its unit, as in `figures.csv`.
+    /// Unit, as in `figures.csv`.
     pub unit: String,
-    /// The model's answer, as written.
+    /// Metric that gives the model's figure, as written.
     pub metric: String,
-    /// The same, parsed.
+    /// The parsed metric.
     pub expression: Expression,
-    /// How the two are compared.
+    /// How the model's figure and the published value are compared.
     pub judgement: Judgement,
-    /// Whether it is evidence.
+    /// Role of the row as evidence.
     pub evidence: Evidence,
-    /// Figures of drive or host files that were set from it.
+    /// Figures of drive or host files that were set from this row.
     pub fixes: Vec<String>,
-    /// A remark, such as why the model misses.
+    /// A remark, such as the reason why the model misses.
     pub note: Option<String>,
-    /// Where it is in its file.
+    /// Place in the file.
     pub place: Place,
 }
 
 /// A published value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
-    /// A number.
+    /// One number.
     Number(f64),
-    /// From one number to another.
+    /// A range of numbers.
     Range(f64, f64),
-    /// Words, where the figure is a claim.
+    /// Text, if the row is a claim.
     Words(String),
 }
 
-/// All files of the built-in ledger, by name.
+/// Returns all files of the built-in ledger, by name.
 ///
 /// # Errors
-/// Everything wrong with all of them (a test sees to it that there is nothing).
+/// All problems of all files (a test ensures that there are none).
 pub fn built_in() -> Result<Vec<LedgerFile>, Problems> {
     let mut paths: Vec<&Path> = BUILT_IN.files().map(include_dir::File::path).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
@@ -218,10 +219,10 @@ pub fn built_in() -> Result<Vec<LedgerFile>, Problems> {
     }))
 }
 
-/// Ledger files on disk, as one ledger.
+/// Reads ledger files from disk, as one ledger.
 ///
 /// # Errors
-/// Everything wrong with all of them.
+/// All problems of all files.
 pub fn from_disk(paths: &[PathBuf]) -> Result<Vec<LedgerFile>, Problems> {
     together(paths.iter().map(|path| {
         let origin = path.display().to_string();
@@ -235,7 +236,7 @@ pub fn from_disk(paths: &[PathBuf]) -> Result<Vec<LedgerFile>, Problems> {
     }))
 }
 
-/// Files as one ledger, in which no row stands twice and none sets a parameter that may not.
+/// Combines files into one ledger. No row may occur twice, and none may set a parameter without permission.
 fn together(
     read: impl Iterator<Item = Result<LedgerFile, Problems>>,
 ) -> Result<Vec<LedgerFile>, Problems> {

@@ -1,10 +1,10 @@
-//! Published figures as points: the rows whose metric comes down to one figure of one run or of one sweep, with its jobs, and
-//! those that divide two of them.
+//! Published figures as points: rows whose metric is one figure of one run or of one sweep, with its jobs, and rows
+//! that divide two such figures.
 //!
-//! A review shows them on its charts: a figure, a range or a bound at one point of a sweep, its greatest over a sweep, the
-//! point from which a sweep rises no more, and one figure as a multiple of another. Left out are rows whose metric is made of
-//! more (the worst of several drives, times in the drive alone), claims in words, and runs on a drive or host with changed
-//! figures.
+//! A review shows them on its charts: a figure, a range or a bound at one point of a sweep; the greatest value of a
+//! sweep; the point at which a sweep stops rising; and one figure as a multiple of another. Not included: rows with a
+//! more complex metric (the worst of several drives, times in the drive alone), claims in words, and runs on a drive
+//! or host with changed figures.
 
 use model::media::Precondition;
 
@@ -14,58 +14,59 @@ use super::{Evidence, LedgerFile, Measurement, Published, Row, measure};
 use text::problem::Problems;
 use workload::job::Job;
 
-/// A published figure, and the run that it is a figure of.
+/// A published figure, and the run that it belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Such as `S4-002`.
+    /// Id of the row, such as `S4-002`.
     pub row: String,
-    /// What it is about.
+    /// Subject of the row.
     pub what: String,
     /// Conditions of the test, as the ledger has them.
     pub conditions: String,
-    /// Between which ends, as published: the same for a number, `None` where it is not bounded.
+    /// Bounds as published: equal for a number, `None` for an open end.
     pub ends: Ends,
-    /// Whether the model was fitted to it.
+    /// Whether the model was fitted to the figure.
     pub evidence: Evidence,
-    /// What it is a figure of.
+    /// The measured figure.
     pub of: Measured,
-    /// What it is a multiple of, where it is a ratio.
+    /// The denominator, if the published figure is a ratio.
     pub over: Option<Measured>,
 }
 
-/// From least to most.
+/// Lower and upper bound.
 pub type Ends = [Option<f64>; 2];
 
 /// A figure of a run, or of all runs of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Which figure of a run.
+    /// The figure of a run.
     pub figure: RunFigure,
-    /// Which run of a sweep.
+    /// The run of a sweep.
     pub place: Place,
     /// Name of the drive in the catalogue.
     pub drive: String,
     /// Name of the host in the catalogue.
     pub host: String,
-    /// The drive's state at the start.
+    /// State of the drive at the start.
     pub state: Precondition,
-    /// What ran: the jobs of the one run, or of each run of the sweep.
+    /// The jobs of the one run, or of each run of the sweep.
     pub runs: Vec<Vec<Job>>,
 }
 
-/// Where in a measurement a figure is.
+/// Place of a figure in a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
-    /// Of its only run, or of the one at this point of its sweep.
+    /// The only run, or the run at this point of the sweep.
     One(Option<f64>),
-    /// The greatest of a sweep.
+    /// The greatest value of a sweep.
     Greatest,
-    /// The first point of a sweep that reaches this share of the greatest: what is published is a value of what is swept.
+    /// The first point of a sweep that reaches this share of the greatest value. The published figure is a value of
+    /// the swept option.
     Knee(f64),
 }
 
 impl Point {
-    /// The figure, where it is a number of one run.
+    /// Returns the figure, if it is a number of one run.
     pub fn number(&self) -> Option<f64> {
         match (self.ends, self.of.place, &self.over) {
             ([Some(least), Some(most)], Place::One(_), None) if least == most => Some(least),
@@ -74,10 +75,10 @@ impl Point {
     }
 }
 
-/// All such points of a ledger about a drive of the catalogue, in the ledger's order.
+/// Returns all points of a ledger for a drive of the catalogue, in the ledger's order.
 ///
 /// # Errors
-/// Everything wrong with fio's options.
+/// All problems of fio's options.
 pub fn points(files: &[LedgerFile], drive: &str) -> Result<Vec<Point>, Problems> {
     let mut found = Vec::new();
     for file in files {
@@ -88,7 +89,7 @@ pub fn points(files: &[LedgerFile], drive: &str) -> Result<Vec<Point>, Problems>
     Ok(found)
 }
 
-/// Of a metric that is one figure: whose, which, and where in a sweep.
+/// Splits a metric that is one figure into owner, name and place in a sweep.
 fn single(metric: &Expression) -> Option<(&str, &str, Place)> {
     match metric {
         Expression::Figure { owner, name } => Some((owner, name, Place::One(None))),
@@ -115,7 +116,8 @@ fn single(metric: &Expression) -> Option<(&str, &str, Place)> {
     }
 }
 
-/// A metric that is one figure in another unit: the figure, and its ends where the metric has these.
+/// Returns the figure of a metric that only converts its unit, and the bounds in the figure's unit where the metric
+/// has bounds.
 fn scaled(metric: &Expression, ends: Ends) -> Option<(&Expression, Ends)> {
     let Expression::Binary(operator, left, right) = metric else {
         return Some((metric, ends));
@@ -136,7 +138,7 @@ fn scaled(metric: &Expression, ends: Ends) -> Option<(&Expression, Ends)> {
     }
 }
 
-/// The ends that a published value has: a number's, a range's, and those that words such as `2.4-2.5`, `>2` or `<=60` say.
+/// Returns the bounds of a published value: of a number, of a range, and of text such as `2.4-2.5`, `>2` or `<=60`.
 fn ends(published: &Published) -> Option<Ends> {
     match published {
         Published::Number(value) => Some([Some(*value); 2]),
@@ -159,7 +161,7 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
     let Some(ends) = ends(&row.published) else {
         return Ok(None);
     };
-    // Jobs are made for rows about the drive only: reading them is what takes time.
+    // Only rows about this drive get jobs, because parsing jobs takes most of the time.
     let is_about = |(owner, ..): (&str, &str, Place)| {
         let mut all = file.measurements.iter();
         all.any(|one| one.name == owner && one.drive == drive)
@@ -176,7 +178,7 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
     if let Expression::Binary(Operator::Divide, left, right) = &row.expression
         && let (Some(left), Some(right)) = (single(left), single(right))
     {
-        // A size beside which one is more than another is no multiple.
+        // A difference of two figures is not a multiple.
         if row.unit != "x" || !is_about(left) {
             return Ok(None);
         }
@@ -249,7 +251,7 @@ mod tests {
     fn units_are_taken_back() {
         // 35 thousand, printed as 35.
         assert_eq!(of("optane-memory-16", "S2-004").number(), Some(35_000.0));
-        // 3 us for each I/O are 333 thousand of them a second.
+        // 3 us for each I/O is 333 thousand I/Os per second.
         assert_eq!(of("960pro-512", "S0-053").number(), Some(1_000_000.0 / 3.0));
     }
 
@@ -280,7 +282,7 @@ mod tests {
             (ratio.of.place, over.place),
             (Place::Greatest, Place::One(Some(64.0)))
         );
-        // Reads of 64 KiB against 128: what was published is a size.
+        // Reads of 64 KiB against 128 KiB: the published figure is a size.
         let all = points(&built_in().unwrap(), "p4800x-750").unwrap();
         assert!(all.iter().all(|point| point.row != "S4-105"));
         assert_eq!(ratio.number(), None);

@@ -1,4 +1,5 @@
-//! A ledger file as written, to a [`LedgerFile`]: strict keys, and all problems at once, each with its line.
+//! Reader of ledger files: returns a [`LedgerFile`]. Keys are strict, and all problems are reported at once, each with
+//! its line.
 
 mod row;
 
@@ -15,7 +16,7 @@ use text::problem::Problems;
 use text::toml::SourceFile;
 use text::toml::{Cursor, Page};
 
-/// What a file's measurements have in common.
+/// Defaults for all measurements of a file.
 #[derive(Default)]
 struct Common {
     state: Option<Precondition>,
@@ -23,19 +24,19 @@ struct Common {
     fio: Vec<String>,
 }
 
-/// What metrics of a file can name, with the sheets behind it.
+/// Names that the metrics of a file can use, with their sheets.
 #[derive(Default)]
 struct Known {
     drives: BTreeMap<String, Option<DriveSheet>>,
     measurements: BTreeMap<String, Option<(DriveSheet, HostSheet)>>,
-    /// Measurements whose load is looked for, with the percent of reads over 1 ms at it.
+    /// Measurements whose load is searched for, with the percentage of reads over 1 ms at that load.
     shares: BTreeMap<String, f64>,
 }
 
 /// Reads a ledger file from its text; `origin` names it in messages.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems of the text.
 pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
     let source = SourceFile {
         origin: origin.to_owned(),
@@ -73,7 +74,7 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
     Problems(page.problems.into_inner()).or(file)
 }
 
-/// A list of ids and ranges of ids.
+/// Reads a list of ids and ranges of ids.
 fn ids(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<String> {
     let mut all = Vec::new();
     for written in cursor.texts(key) {
@@ -129,7 +130,7 @@ fn drives(root: &mut Cursor<'_>, file: &mut LedgerFile, known: &mut Known) {
     }
 }
 
-/// The drive of the catalogue, or a problem at `key`.
+/// Returns the drive of the catalogue, or reports a problem at `key`.
 fn sheet(cursor: &Cursor<'_>, key: &str, name: &str, changes: &[Change]) -> Option<DriveSheet> {
     catalogue::drive_with(name, changes)
         .map_err(|problems| adopt(cursor, key, problems))
@@ -280,7 +281,7 @@ fn changes(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Change> {
         .collect()
 }
 
-/// Where a measurement's files are.
+/// Reads the file system of a measurement's files.
 fn filesystem(cursor: &mut Cursor<'_>) -> Option<Filesystem> {
     let word = cursor.maybe_text("filesystem")?;
     let found = Filesystem::ALL.into_iter().find(|one| one.name() == word);
@@ -352,7 +353,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     }
 }
 
-/// A sweep's value as written and as a number: `4k` is 4096.
+/// Returns a sweep's value as written and as a number: `4k` is 4096.
 fn point(value: &Value) -> Option<(String, f64)> {
     if let Some(whole) = value.as_integer() {
         return Some((whole.to_string(), whole as f64));

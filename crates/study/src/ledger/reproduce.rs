@@ -1,4 +1,4 @@
-//! Runs the ledger: every run that any row needs once, all of them on all cores, then each row's metric and verdict.
+//! Runs the ledger: each run that any row needs once, on all cores, then the metric and the verdict of each row.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -16,12 +16,12 @@ use lab::{GoOn, Key, Lab, Machine, Scenario, ThreadOutcome, in_parallel};
 use text::problem::{Problems, nearest};
 use workload::job::Job;
 
-/// Which rows are run.
+/// Selects the rows to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// Sources, such as `S4` or `HAN`, or the collections `P` and `M`; all if both are empty.
+    /// Sources, such as `S4` or `HAN`, or the collections `P` and `M`; all if `sources` and `rows` are empty.
     pub sources: Vec<String>,
-    /// Rows, such as `S0-073`.
+    /// Row ids, such as `S0-073`.
     pub rows: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Selection {
             || self.rows.iter().any(|wanted| wanted == id)
     }
 
-    /// What it names that the ledger does not have.
+    /// Returns a problem for each selected name that the ledger does not have.
     fn problems(&self, files: &[LedgerFile]) -> Problems {
         let ids: Vec<&str> = files
             .iter()
@@ -65,63 +65,63 @@ impl Selection {
 pub struct Model {
     /// Mean over the seeds.
     pub value: f64,
-    /// 95 % interval of that mean, from independent seeds; `None` with one seed, or without a run.
+    /// 95 % interval of the mean, from independent seeds; `None` with one seed, or without a run.
     pub interval: Option<(f64, f64)>,
-    /// How many seeds: 1 where no run is behind it.
+    /// Number of seeds; 1 if the row needs no run.
     pub seeds: usize,
 }
 
-/// A row with what came out.
+/// A row with its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowResult {
-    /// The row.
+    /// The row that was run.
     pub row: Row,
-    /// The model's figure, or why there is none.
+    /// The model's figure, or the reason why there is none.
     pub model: Result<Model, String>,
-    /// Model over published less one, where both are numbers and the row is judged by that.
+    /// Model divided by published value, minus one, if both are numbers and the row is judged by a number.
     pub error: Option<f64>,
-    /// The verdict.
+    /// The verdict on the row.
     pub verdict: Verdict,
 }
 
-/// What came of a run of the ledger.
+/// Result of a run of the ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reproduction {
-    /// Rows in the order of their ids.
+    /// Results in the order of row ids.
     pub results: Vec<RowResult>,
     /// Rows that are not reproduced, with the reason.
     pub not_reproduced: Vec<(String, String)>,
-    /// Rows that nobody has looked at yet.
+    /// Rows that are not yet done.
     pub pending: Vec<String>,
-    /// How many runs were made.
+    /// Number of runs that were made.
     pub runs: usize,
 }
 
-/// Counts over some rows.
+/// Counts over a set of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Of them fitted.
+    /// Number of fitted rows.
     pub fitted: usize,
-    /// Of them predicted.
+    /// Number of predicted rows.
     pub predicted: usize,
-    /// Of them from the catalogue alone.
+    /// Number of rows that use the catalogue alone.
     pub catalogue: usize,
-    /// Rows out of their tolerance, without a figure, or with one that its seeds do not agree on.
+    /// Number of rows that are out of tolerance, have no figure, or have a figure on which the seeds do not agree.
     pub missed: usize,
-    /// How far all predicted rows are off that are judged by a number.
+    /// Errors of all predicted rows that are judged by a number.
     pub errors: Errors,
-    /// The same by class, in the order of [`Class::ALL`].
+    /// Errors by class, in the order of [`Class::ALL`].
     pub classes: [Errors; 2],
-    /// Claims (rows that hold or do not) computed from runs.
+    /// Number of claims (rows that hold or do not hold) computed from runs.
     pub claims: usize,
-    /// Of them held.
+    /// Number of claims that hold.
     pub claims_held: usize,
 }
 
 impl Summary {
-    /// Of these results.
+    /// Counts these results.
     pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Summary {
         let mut summary = Summary::default();
         let results: Vec<&RowResult> = results.collect();
@@ -145,19 +145,19 @@ impl Summary {
     }
 }
 
-/// What is looked for with a scenario.
+/// Result that is required from a scenario.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Goal {
-    /// Its outcome.
+    /// The outcome of the run.
     Outcome,
-    /// Of Aerospike's test: the score.
+    /// For ACT: the score.
     Score,
-    /// Of Aerospike's test: the load at which this many percent of the reads take 1 ms.
+    /// For ACT: the load at which this percentage of the reads takes 1 ms.
     AtShare(f64),
 }
 
 impl Goal {
-    /// Which goal, and its number by bits, so that goals can be compared and put in order.
+    /// Returns the kind of goal and the bits of its number, so that goals can be compared and ordered.
     fn bits(self) -> (u8, u64) {
         match self {
             Goal::AtShare(percent) => (0, percent.to_bits()),
@@ -167,21 +167,22 @@ impl Goal {
     }
 }
 
-/// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and its scenario here.
+/// A run and the figures that are required from it. To add a kind of work: a variant of [`Work`], and its scenario
+/// here.
 struct Task {
     scenario: Scenario,
     goal: Goal,
-    /// Jobs at its beginning whose I/Os do not count.
+    /// Number of jobs at the beginning whose I/Os are not counted.
     uncounted: usize,
     wanted: BTreeMap<String, RunFigure>,
 }
 
-/// Scenario, goal and jobs that do not count: two tasks with one key are the same run.
+/// Scenario, goal and number of uncounted jobs. Two tasks with equal keys are the same run.
 type TaskKey = (Key, (u8, u64), usize);
 
 type Figures = BTreeMap<String, Result<f64, Wrong>>;
 
-/// A laboratory, and figures of runs that were made in it before, for those who change one thing and run all again.
+/// A laboratory, and the figures of its earlier runs, for callers that change one value and run everything again.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     lab: Lab,
@@ -189,7 +190,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What the task comes to: remembered, or run now.
+    /// Returns the figures of a task, from memory or from a new run.
     fn of(&self, task: &Task, go_on: GoOn<'_>) -> Figures {
         let key = task.key();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +209,7 @@ impl Task {
         key(&self.scenario, self.goal, self.uncounted)
     }
 
-    /// Only the figures are kept: histograms of thousands of runs would not fit.
+    /// Runs the task. Only figures are kept, because histograms of thousands of runs would not fit into memory.
     fn run(&self, lab: &Lab, go_on: GoOn<'_>) -> Figures {
         let all = |of: &dyn Fn(RunFigure) -> Result<f64, Wrong>| {
             let figures = self.wanted.iter();
@@ -246,15 +247,15 @@ struct Runs {
     by_key: BTreeMap<TaskKey, usize>,
 }
 
-/// Machines of measurements, each read once: by drive, host and what is changed of them, with the host's sockets.
+/// Machines of measurements, each read once, by drive, host and their changes, with the number of the host's sockets.
 #[derive(Default)]
 struct Machines(BTreeMap<(Changed, Changed), (Machine, u16)>);
 
-/// A drive or host by its name, and what is changed of it.
+/// Name of a drive or host, and its changes.
 type Changed = (String, Vec<Change>);
 
 impl Machines {
-    /// The machine of a measurement, and how many processors its host has.
+    /// Returns the machine of a measurement, and the number of processors of its host.
     fn of(&mut self, measurement: &Measurement) -> Result<&(Machine, u16), Problems> {
         let key = (
             (measurement.drive.clone(), measurement.set.clone()),
@@ -270,7 +271,7 @@ impl Machines {
         })
     }
 
-    /// A point of a measurement as a scenario, with so many I/Os where its jobs have no bound.
+    /// Returns a point of a measurement as a scenario, with `ios` I/Os for jobs without a bound.
     fn scenario(
         &mut self,
         measurement: &Measurement,
@@ -296,24 +297,25 @@ impl Machines {
         })
     }
 
-    /// What makes two points the same run but for seed and number of I/Os.
+    /// Returns a key that is equal for two points if they are the same run except for seed and number of I/Os.
     fn point(&mut self, measurement: &Measurement, jobs: &[Job]) -> Result<TaskKey, Problems> {
         let (scenario, goal) = self.scenario(measurement, jobs, 1, 0)?;
         Ok(key(&scenario, goal, measure::uncounted(measurement)))
     }
 }
 
-/// The tasks of a measurement: for each seed, for each point, its value on the sweep and the task's index.
+/// Tasks of a measurement: for each seed and each point, its value on the sweep and the index of the task.
 type Taken = Vec<Vec<(Option<f64>, usize)>>;
 
-/// What the rows of the whole ledger ask of a point, so that a row's figure does not depend on which others are run.
+/// I/Os that the rows of the whole ledger need of a point, so that a row's figure does not depend on the selection of
+/// other rows.
 type Demand = BTreeMap<TaskKey, u64>;
 
 fn key(scenario: &Scenario, goal: Goal, uncounted: usize) -> TaskKey {
     (scenario.key(), goal.bits(), uncounted)
 }
 
-/// The figures that rows ask of each measurement of a file.
+/// Returns the figures that rows need of each measurement of a file.
 fn wanted<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for row in rows {
@@ -405,11 +407,11 @@ impl Runs {
     }
 }
 
-/// Runs the selected rows; `go_on` is told the share of all that is done, now and then; rows of runs that are
-/// stopped are of what there is.
+/// Runs the selected rows. `go_on` is called now and then with the completed share of all work. If it stops the runs,
+/// results use what has been completed.
 ///
 /// # Errors
-/// The selection names rows that are not there, or a measurement does not load.
+/// The selection names rows that do not exist, or a measurement does not load.
 pub fn reproduce(
     files: &[LedgerFile],
     selection: &Selection,
@@ -418,7 +420,7 @@ pub fn reproduce(
     reproduce_with(files, selection, &Memory::default(), go_on)
 }
 
-/// As [`reproduce`], without the runs that are remembered.
+/// Reproduces as [`reproduce`] does, without the runs that are in `memory`.
 ///
 /// # Errors
 /// As [`reproduce`].
@@ -462,7 +464,7 @@ pub(crate) fn reproduce_with(
     })
 }
 
-/// Rows that are not reproduced, and those that are still pending.
+/// Returns the rows that are not reproduced, and the pending rows.
 fn others(files: &[LedgerFile], selection: &Selection) -> (Vec<(String, String)>, Vec<String>) {
     let not_reproduced: BTreeSet<(String, String)> = files
         .iter()
@@ -527,7 +529,7 @@ fn result(
     }
 }
 
-/// A figure of a measurement with one seed: a number, or a series along its sweep.
+/// Returns a figure of a measurement for one seed: a number, or a series along its sweep.
 fn of_run(
     points: &[(Option<f64>, usize)],
     name: &str,
@@ -547,7 +549,7 @@ fn of_run(
     series.map(Value::Series)
 }
 
-/// Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
+/// Two-sided 95 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
 const STUDENT: [f64; 9] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
 ];

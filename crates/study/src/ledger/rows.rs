@@ -1,4 +1,5 @@
-//! Ids of rows: `S0-073`, ranges of them, that none stands twice, and that none sets a parameter that may not.
+//! Ids of rows: `S0-073`, and ranges of them. Checks that no row occurs twice, and that none sets a parameter without
+//! permission.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +7,12 @@ use super::source::{self, is_collected, number};
 use super::{Evidence, LedgerFile};
 use text::problem::{Place, Problem, Problems};
 
-/// Whether this is the id of a row of one of the sources.
+/// Checks whether the text is the id of a row of one of the sources.
 pub(super) fn is_id(text: &str) -> bool {
     number(text).is_some()
 }
 
-/// The ids in `S0-009` or `S0-009 to S0-012`.
+/// Returns the ids in `S0-009` or `S0-009 to S0-012`.
 pub(super) fn ids(text: &str) -> Option<Vec<String>> {
     let (first, last) = text.split_once(" to ").unwrap_or((text, text));
     let ((prefix, from), (other, to)) = (number(first)?, number(last)?);
@@ -22,7 +23,7 @@ pub(super) fn ids(text: &str) -> Option<Vec<String>> {
     })
 }
 
-/// The rows that a text such as a figure's source names: of `S1-006, S2-054 to S2-060` eight.
+/// Returns the rows that a text, such as a figure's source, names: `S1-006, S2-054 to S2-060` names eight.
 pub fn rows_named(text: &str) -> Vec<String> {
     let words: Vec<&str> = text
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
@@ -41,13 +42,13 @@ pub fn rows_named(text: &str) -> Vec<String> {
     named
 }
 
-/// Whether a text names a row: `S2-055` is in `S1-006, S2-054 to S2-060`.
+/// Checks whether a text names a row: `S1-006, S2-054 to S2-060` names `S2-055`.
 pub(super) fn names(text: &str, id: &str) -> bool {
     rows_named(text).iter().any(|one| one == id)
 }
 
-/// A row stands in one file, once: as a row or among those that are not reproduced. (One that is pending elsewhere is
-/// no longer pending.)
+/// Reports rows that occur more than once. A row is in one file, once: as a row or in the list of rows that are not
+/// reproduced. (If another file lists it as pending, it is no longer pending.)
 pub(super) fn no_row_twice(files: &[LedgerFile], problems: &mut Problems) {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for file in files {
@@ -69,7 +70,8 @@ pub(super) fn no_row_twice(files: &[LedgerFile], problems: &mut Problems) {
     }
 }
 
-/// Of the collections only rows on the list `may-set` set parameters, which was made before their figures were looked at.
+/// Reports rows of collections that set a parameter without being on the list `may-set`. That list was made before
+/// anyone looked at their figures.
 pub(super) fn none_set_that_may_not(files: &[LedgerFile], problems: &mut Problems) {
     let may: BTreeSet<&str> = files
         .iter()

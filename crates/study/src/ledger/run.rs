@@ -1,7 +1,7 @@
 //! Predicted runs, each counted once, however many of its figures are rows.
 //!
-//! A run that prints IOPS, a mean and percentiles is one piece of evidence. Counted of each run is its throughput, or
-//! else its mean latency; percentiles, shares and extremes are not. Runs of which the metric takes several are one.
+//! A run that prints IOPS, a mean and percentiles is one piece of evidence. The throughput of each run is counted, or
+//! else its mean latency; percentiles, shares and extremes are not. A metric that uses several runs counts as one run.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::expression::{Expression, Function};
 use super::figure::{RunFigure, Statistic, What};
 use super::{Errors, Evidence, Row, RowResult, source_of};
 
-/// What is counted of a run: the lower goes first.
+/// Figure by which a run is counted; the lower variant has precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Counts {
     Throughput,
     Mean,
 }
 
-/// As what a row counts, if it does; a metric with a percentile in it does not.
+/// Returns the kind of figure by which a row counts. A metric with a percentile does not count.
 fn counts(row: &Row) -> Option<Counts> {
     let mut found = Some(Counts::Throughput);
     row.expression.figures(&mut |_, name| {
@@ -34,7 +34,7 @@ fn counts(row: &Row) -> Option<Counts> {
     found
 }
 
-/// The runs that a metric takes: its measurements, with the points of their sweeps.
+/// Collects the runs that a metric uses: its measurements, with the points of their sweeps.
 fn run_of(expression: &Expression, run: &mut Vec<String>) {
     match expression {
         Expression::Number(_) => {}
@@ -53,7 +53,7 @@ fn run_of(expression: &Expression, run: &mut Vec<String>) {
 }
 
 impl Errors {
-    /// Of the predicted runs behind these results, each once.
+    /// Computes the errors of the predicted runs of these results, each run once.
     pub fn of_runs<'a>(results: impl Iterator<Item = &'a RowResult>) -> Errors {
         let mut runs: BTreeMap<_, (Counts, Option<f64>)> = BTreeMap::new();
         for result in results {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::ledger::{file, judge};
 
-    /// Rows with these metrics, each published as 100, their evidence and the model's figures.
+    /// Returns rows with these metrics, each published as 100, their evidence and the model's figures.
     fn results(rows: &[(&str, Evidence, f64)]) -> Vec<RowResult> {
         let mut text = String::new();
         for name in ["a", "b"] {
@@ -116,13 +116,13 @@ mod tests {
     fn a_run_counts_once_by_its_throughput_or_else_its_mean() {
         use Evidence::{Fitted, Predicted};
         let results = results(&[
-            // One run: the mean comes first and yields to the throughput; the percentile does not count.
+            // One run: the mean comes first and is replaced by the throughput; the percentile does not count.
             ("at(a.write.mean_us, 1)", Predicted, 150.0),
             ("at(a.write.iops, 1)", Predicted, 110.0),
             ("at(a.write.p99_us, 1)", Predicted, 500.0),
-            // Another point of the sweep is another run, which has a mean only.
+            // Another point of the sweep is another run, which has only a mean.
             ("1000000 / at(a.write.mean_us, 2)", Predicted, 130.0),
-            // What is fitted does not count, nor a percentile alone.
+            // Fitted rows do not count, nor does a percentile alone.
             ("at(b.write.iops, 1)", Fitted, 900.0),
             ("at(b.write.p50_us, 2)", Predicted, 900.0),
         ]);

@@ -1,7 +1,8 @@
-//! Where rows come from: the sources, and which of them a row is of.
+//! Sources of rows, and the source of each row.
 //!
-//! Ids are `S4-012` (source and number), or `P0134` and `M0001`: rows of collections of many people's measurements (of
-//! pools, syncs and hard disks; of single drives), which are numbered through. Each of their sources is one here.
+//! Ids are `S4-012` (source and number), or `P0134` and `M0001`. The latter are rows of collections of measurements by
+//! many people (of pools, syncs and hard disks; of single drives), which are numbered consecutively. Each source
+//! within a collection is a source here.
 
 /// The sources, by the prefix of their rows or their name in the collection.
 pub const SOURCES: [(&str, &str); 22] = [
@@ -41,18 +42,18 @@ pub const SOURCES: [(&str, &str); 22] = [
     ("TH-9100", "Ratings of three drives as a review prints them"),
 ];
 
-/// Measurements by many people under one prefix. Of each source a third of the runs may set parameters (`may-set`).
+/// Measurements by many people under one prefix. A third of the runs of each source may set parameters (`may-set`).
 #[derive(Debug)]
 pub struct Collection {
-    /// What the ids begin with; on the command line it stands for all its sources.
+    /// Prefix of the ids; on the command line it selects all sources of the collection.
     pub prefix: &'static str,
-    /// What it is of.
+    /// Subject of the collection.
     pub what: &'static str,
-    /// Its sources, each with its first and last row.
+    /// Sources of the collection, each with its first and last row.
     sources: &'static [(&'static str, u32, u32)],
 }
 
-/// The collections.
+/// All collections.
 pub const COLLECTIONS: [Collection; 2] = [
     Collection {
         prefix: "P",
@@ -88,7 +89,8 @@ const COLLECTED: [(&str, u32, u32); 9] = [
     ("DI-RED", 510, 519),
 ];
 
-/// A row's prefix and number: of `S4-012` and `P0134` ("S4", 12) and ("P", 134); `None` of what is no id of a row.
+/// Returns a row's prefix and number: ("S4", 12) for `S4-012`, ("P", 134) for `P0134`; `None` if the text is not the
+/// id of a row.
 pub fn number(id: &str) -> Option<(&str, u32)> {
     let parse = |digits: &str, many: usize| {
         let plain = digits.len() == many && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -104,7 +106,7 @@ pub fn number(id: &str) -> Option<(&str, u32)> {
     (known && collection_of(source).is_none()).then(|| Some((source, parse(digits, 3)?)))?
 }
 
-/// The id of a prefix and number.
+/// Returns the id with a prefix and number.
 pub(super) fn id(prefix: &str, number: u32) -> String {
     match collection(prefix) {
         Some(_) => format!("{prefix}{number:04}"),
@@ -112,7 +114,7 @@ pub(super) fn id(prefix: &str, number: u32) -> String {
     }
 }
 
-/// The collection of this prefix.
+/// Returns the collection with this prefix.
 fn collection(prefix: &str) -> Option<&'static Collection> {
     COLLECTIONS.iter().find(|one| one.prefix == prefix)
 }
@@ -123,7 +125,7 @@ fn collected(prefix: &str, number: u32) -> Option<&'static str> {
     Some(found.0)
 }
 
-/// The source of a row.
+/// Returns the source of a row.
 pub fn source_of(id: &str) -> Option<&'static str> {
     let (prefix, number) = number(id)?;
     collected(prefix, number).or_else(|| {
@@ -132,12 +134,12 @@ pub fn source_of(id: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether this names a source, or a collection.
+/// Checks whether this is the name of a source or a collection.
 pub fn is_source(name: &str) -> bool {
     collection(name).is_some() || SOURCES.iter().any(|(source, _)| *source == name)
 }
 
-/// Whether a row is of the source, or the collection, of this name.
+/// Checks whether a row belongs to the source or the collection with this name.
 pub(super) fn is_of(id: &str, source: &str) -> bool {
     match collection(source) {
         Some(_) => number(id).is_some_and(|(prefix, _)| prefix == source),
@@ -145,14 +147,14 @@ pub(super) fn is_of(id: &str, source: &str) -> bool {
     }
 }
 
-/// The collection that a source is one of.
+/// Returns the collection that contains a source.
 pub(super) fn collection_of(source: &str) -> Option<&'static Collection> {
     COLLECTIONS
         .iter()
         .find(|one| one.sources.iter().any(|(name, ..)| *name == source))
 }
 
-/// Whether a row is of a collection.
+/// Checks whether a row belongs to a collection.
 pub fn is_collected(id: &str) -> bool {
     number(id).is_some_and(|(prefix, _)| collection(prefix).is_some())
 }

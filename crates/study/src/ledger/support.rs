@@ -1,8 +1,10 @@
-//! How well the published rows support each drive's model: how many were fitted, how many predicted, and how far off.
+//! Support of each drive's model by published rows: the number of fitted rows, the number of predicted rows, and their
+//! errors.
 //!
-//! `ledger/support.json` holds what the last run of the whole ledger found; `drivelab reproduce --support` writes it, and
-//! it is part of the program, so that `show`, `drives` and a review can tell a well-known drive from a guess without
-//! running the ledger. A row counts for every drive that its metric measures. Rows without a run do not count.
+//! `ledger/support.json` holds the results of the last run of the whole ledger. `drivelab reproduce --support` writes
+//! it. It is built into the program, so that `show`, `drives` and a review can distinguish validated drives from
+//! unvalidated ones without running the ledger. A row counts for every drive that its metric measures. Rows without a
+//! run do not count.
 
 mod tables;
 
@@ -24,30 +26,30 @@ static LAST: LazyLock<Supports> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../../ledger/support.json")).unwrap_or_default()
 });
 
-/// What the rows of one drive, or of one family's drives, came to.
+/// Results of the rows of one drive, or of all drives of a family.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Support {
-    /// Rows from which a parameter was set.
+    /// Number of rows from which a parameter was set.
     pub fitted: usize,
-    /// Rows from which nothing was set.
+    /// Number of rows from which no parameter was set.
     pub predicted: usize,
-    /// How many of the predicted rows are judged by a number (the others are claims that hold or not).
+    /// Number of predicted rows that are judged by a number (the others are claims that hold or do not hold).
     pub errors: usize,
     /// Median of their absolute errors, as a share.
     pub median_error: Option<f64>,
-    /// 90th percentile of them.
+    /// 90th percentile of the absolute errors.
     pub p90_error: Option<f64>,
-    /// The errors by class of figure, in the order of [`Class::ALL`].
+    /// Errors by class of figure, in the order of [`Class::ALL`].
     #[serde(default)]
     pub classes: [Errors; 2],
-    /// Claims.
+    /// Number of claims.
     pub claims: usize,
-    /// Claims that hold.
+    /// Number of claims that hold.
     pub claims_held: usize,
-    /// Rows out of their tolerance, or without a figure.
+    /// Number of rows that are out of tolerance or have no figure.
     pub missed: usize,
-    /// The predicted runs, each once.
+    /// Errors of the predicted runs, each counted once.
     #[serde(default)]
     pub runs: Errors,
 }
@@ -56,41 +58,41 @@ pub struct Support {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Miss {
-    /// Such as `S0-073`.
+    /// Id of the row, such as `S0-073`.
     pub id: String,
-    /// What it is about.
+    /// Subject of the row.
     pub what: String,
-    /// As published, with its unit.
+    /// Published value with its unit.
     pub published: String,
-    /// The model's figure, or why there is none.
+    /// The model's figure, or the reason why there is none.
     pub model: String,
-    /// What the ledger remarks on it.
+    /// Remark in the ledger.
     pub note: Option<String>,
 }
 
-/// Of all drives and families that a row measures, by id.
+/// Support of all drives and families that rows measure, by id.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supports {
-    /// Of all rows with a run behind them.
+    /// Support by all rows with a run.
     #[serde(default)]
     pub all: Support,
-    /// Of those of each collection, by its prefix.
+    /// Support by the rows of each collection, by its prefix.
     #[serde(default)]
     pub collections: BTreeMap<String, Support>,
-    /// Of all but these.
+    /// Support by all rows outside the collections.
     #[serde(default)]
     pub others: Support,
-    /// The predicted rows of one load beside a formula of the data sheet.
+    /// Errors of predicted rows with one kind of I/O, compared with a formula of the data sheet.
     #[serde(default)]
     pub against_sheet: AgainstSheet,
-    /// By source.
+    /// Support by source.
     pub sources: BTreeMap<String, Support>,
-    /// By drive.
+    /// Support by drive.
     pub drives: BTreeMap<String, Support>,
-    /// By family, of all its drives together.
+    /// Support by family, over all its drives.
     pub families: BTreeMap<String, Support>,
-    /// Rows with a run behind them that are out of their tolerance, claims that do not hold, rows without a figure.
+    /// Rows with a run that are out of tolerance or have no figure, and claims that do not hold.
     pub misses: Vec<Miss>,
 }
 
@@ -121,32 +123,32 @@ impl Miss {
     }
 }
 
-/// With three significant digits, or all before the point.
+/// Returns the value with three significant digits, or with all digits before the decimal point.
 fn shown(value: f64) -> String {
     text::digits::fixed(value, 3, 6)
 }
 
-/// How far a model is to be trusted.
+/// Support level of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grade {
-    /// At least five rows predicted, half of them within 5 % and nine of ten within 15 %, nearly all claims hold.
+    /// At least five predicted rows, half of them within 5 % and nine of ten within 15 %; nearly all claims hold.
     WellKnown,
-    /// Some rows predicted, but few or farther off.
+    /// Fewer predicted rows than that, or larger errors.
     PartlyKnown,
-    /// None of its own, but drives of its family are measured.
+    /// No predicted rows of its own, but rows of drives of its family.
     ByFamily,
-    /// Made to meet its maker's ratings, with all else its family's; no measurement puts it to the test.
+    /// Made to meet its maker's ratings, with all other figures of its family; no measurement tests it.
     BySheet,
-    /// No published row puts it to the test.
+    /// No published row tests the model.
     Guess,
-    /// Fitted to measurements of the user's own.
+    /// Fitted to the user's own measurements.
     YourFit,
-    /// The ledger has not been run since it was emptied.
+    /// The ledger has not been run since its results were cleared.
     Unknown,
 }
 
 impl Grade {
-    /// The words for it.
+    /// Returns the name of the support level.
     pub const fn name(self) -> &'static str {
         match self {
             Grade::WellKnown => "well known",
@@ -160,14 +162,14 @@ impl Grade {
     }
 }
 
-/// What is said of a drive.
+/// Statement on the support of a drive's model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// How far to trust it.
+    /// Support level of the model.
     pub grade: Grade,
-    /// The rows behind that; `None` for a guess, and for a drive that is not of the catalogue.
+    /// The rows that support it; `None` for an unvalidated drive, and for a drive that is not in the catalogue.
     pub support: Option<Support>,
-    /// In a sentence.
+    /// Statement as a sentence.
     pub text: String,
 }
 
@@ -175,7 +177,7 @@ fn percent(share: Option<f64>) -> String {
     text::digits::percent(share, 1)
 }
 
-/// Fewest predicted rows of a well-known drive.
+/// Minimum number of predicted rows of a validated drive.
 const FEWEST: usize = 5;
 
 impl Support {
@@ -184,7 +186,7 @@ impl Support {
         let summary = Summary::of(results.iter().copied());
         let runs = Errors::of_runs(results.into_iter());
         let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
-        // Written with few digits, so that the file changes only when something does.
+        // Written with few digits, so that the file changes only when a result does.
         let rounded = |error: f64| format!("{:.4}", rounded(error)).parse().unwrap_or(error);
         Support {
             fitted: summary.fitted,
@@ -219,7 +221,7 @@ impl Support {
         }
     }
 
-    /// Its numbers as cells of a table.
+    /// Returns the numbers as cells of a table.
     fn cells(&self) -> String {
         let claims = match self.claims {
             0 => String::from("-"),
@@ -235,7 +237,7 @@ impl Support {
         )
     }
 
-    /// Its errors by class, as a table.
+    /// Returns the errors by class, as a table.
     fn by_class(&self) -> String {
         let mut text = String::from(
             "\n| predicted figures of | rows | half within | nine of ten within | within a factor of 1.5 |\n\
@@ -254,7 +256,8 @@ impl Support {
         text
     }
 
-    /// Such as `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
+    /// Returns text such as
+    /// `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
     pub fn words(&self) -> String {
         let rows = |count: usize| if count == 1 { "row" } else { "rows" };
         let mut words = format!(
@@ -285,7 +288,7 @@ impl Support {
 }
 
 impl Supports {
-    /// Of a run of the whole ledger.
+    /// Computes the support from a run of the whole ledger.
     ///
     /// # Errors
     /// A drive of the ledger does not load.
@@ -342,7 +345,7 @@ impl Supports {
         })
     }
 
-    /// What is said of a drive.
+    /// Returns the statement on a drive.
     pub fn statement(&self, sheet: &DriveSheet) -> Statement {
         let own = self.drives.get(&sheet.id);
         let family = sheet
@@ -390,7 +393,7 @@ impl Supports {
 }
 
 impl Supports {
-    /// Of a pool that no row measures: what its members' models are known to be is the most that can be said of it.
+    /// Returns the support level of a pool that no row measures. It is at most that of its members' models.
     fn of_pool(&self, sheet: &DriveSheet) -> (Grade, Option<&Support>, String) {
         let grades = sheet
             .members
@@ -418,7 +421,7 @@ impl Supports {
     }
 }
 
-/// Whether all figures of a drive are the catalogue's own.
+/// Checks whether all figures of a drive are the catalogue's own.
 pub(crate) fn is_built_in(sheet: &DriveSheet) -> bool {
     let own = |figure: &catalogue::Figure| {
         figure.file.starts_with("catalogue/") && !figure.file.ends_with(')')
@@ -426,12 +429,12 @@ pub(crate) fn is_built_in(sheet: &DriveSheet) -> bool {
     sheet.fit.is_none() && sheet.figures.iter().all(own)
 }
 
-/// What the last run of the whole ledger says of a drive.
+/// Returns the statement on a drive by the last run of the whole ledger.
 pub fn statement(sheet: &DriveSheet) -> Statement {
     LAST.statement(sheet)
 }
 
-/// What the last run of the whole ledger found, as the tables of `docs/fidelity.md`.
+/// Returns the results of the last run of the whole ledger, as the tables of `docs/fidelity.md`.
 ///
 /// # Errors
 /// A drive of the catalogue does not load.
@@ -439,13 +442,13 @@ pub fn tables() -> Result<String, Problems> {
     LAST.tables()
 }
 
-/// What the last run of the whole ledger found beside the formula of three numbers of a data sheet, as the table with which
-/// `docs/fidelity.md` begins.
+/// Returns the comparison of the last run of the whole ledger with the formula of three data-sheet numbers: the first
+/// table of `docs/fidelity.md`.
 pub fn against_sheet() -> String {
     LAST.against_sheet.table()
 }
 
-/// The drives that each row's metric measures; not those that only stand for something else.
+/// Returns the drives that each row's metric measures, without those that only represent something else.
 fn measured(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for file in files {

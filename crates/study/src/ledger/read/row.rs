@@ -1,4 +1,5 @@
-//! One row of a ledger file: what is published, the metric, how the two are compared, and what kind of evidence it is.
+//! Reader of one row of a ledger file: the published value, the metric, how the two are compared, and the kind of
+//! evidence.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use catalogue::{Figure, Kind};
 use text::problem::{Place, nearest};
 use text::toml::{Cursor, Page};
 
-/// Reads one `[[row]]`; `None` if it is wrong.
+/// Reads one `[[row]]` table; `None` if it is invalid.
 pub(super) fn row(
     page: &Page<'_>,
     table: &dyn TableLike,
@@ -103,11 +104,11 @@ fn published(cursor: &mut Cursor<'_>) -> Option<Published> {
     published
 }
 
-/// What a metric uses.
+/// Names that a metric uses.
 #[derive(Default)]
 struct Uses {
     measurements: Vec<String>,
-    /// The deepest percentile asked for.
+    /// The deepest percentile that the metric requests.
     percentile: f64,
 }
 
@@ -138,7 +139,8 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
                 format!("there is no measurement or drive `{owner}`"),
                 help,
             );
-            // Most likely a measurement: what is said of its evidence should not be blamed on the slip.
+            // The unknown name is most likely a misspelt measurement, so no further problem is reported for the row's
+            // evidence.
             uses.measurements.push(owner.to_owned());
         }
     });
@@ -170,7 +172,7 @@ fn judgement(
     };
     let judgement = match written.split_at_checked(1) {
         Some(("=", "")) => {
-            // Deep percentiles are judged by a factor unless the row says otherwise.
+            // Deep percentiles are judged by a factor unless the row states otherwise.
             let deep = uses.is_some_and(|uses| uses.percentile >= DEEP);
             let default = if deep {
                 Tolerance::Factor(1.5)
@@ -244,10 +246,11 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     Some(evidence)
 }
 
-/// What a row fixes if the load of its run of Aerospike's test is looked for so that it has the row's figure.
+/// Value of `fixes` if the row's figure determines the load that is searched for in its ACT run.
 const LOAD: &str = "act.load";
 
-/// A load that is looked for is set from the row that has its share of slow reads, and this row says so.
+/// Checks that a load that is searched for is set from the row with its share of slow reads, and that this row says
+/// so.
 fn check_load(
     cursor: &Cursor<'_>,
     published: Option<&Published>,
@@ -279,7 +282,8 @@ fn check_load(
     }
 }
 
-/// A fitted row names the figures that were set from it; a predicted one is named by no fitted figure of what it runs.
+/// Checks that a fitted row names the figures that were set from it, and that no fitted figure of a predicted row's
+/// runs names that row.
 fn check_fixes(
     cursor: &Cursor<'_>,
     id: &str,
@@ -324,7 +328,7 @@ fn check_fixes(
             );
         }
     }
-    // A parameter taken from a specification is set from it as much as one that was searched for.
+    // A parameter taken from a specification counts as set from it, as a fitted one does.
     let set_from_it = figures
         .iter()
         .find(|(_, figure)| figure.kind != Kind::Assumed && rows::names(&figure.source, id));

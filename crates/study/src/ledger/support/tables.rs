@@ -7,7 +7,7 @@ use super::{Support, Supports, percent};
 use text::problem::Problems;
 
 impl AgainstSheet {
-    /// The table with which `docs/fidelity.md` begins.
+    /// Returns the first table of `docs/fidelity.md`.
     pub(super) fn table(&self) -> String {
         if self.kinds.iter().all(|kind| kind.rows == 0) {
             return String::from(
@@ -62,7 +62,7 @@ impl Supports {
             let found = self.sources.get(source).unwrap_or(&none);
             text.push_str(&format!("| {source}: {about} | {} |\n", found.cells()));
         }
-        // Files written before classes were told apart lack it.
+        // Files written before classes were distinguished lack it.
         if self.all.predicted > 0 {
             let mut row = |name: &str, support: &Support| {
                 text.push_str(&format!("| {name} | {} |\n", support.cells()));
@@ -101,7 +101,7 @@ impl Supports {
 }
 
 impl Supports {
-    /// Errors of the collections' predicted runs, each counted once, by source.
+    /// Returns the errors of the collections' predicted runs, each counted once, by source.
     fn by_run(&self) -> String {
         let mut text = String::from(
             "\n| predicted runs of | runs | half within | nine of ten within | within a factor of 1.5 |\n\

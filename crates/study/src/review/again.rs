@@ -1,36 +1,37 @@
-//! What it takes to run the drives of a review again elsewhere, in the words of the command line: for a page that
-//! simulates.
+//! Command-line form of the drives of a review, for a page that simulates them again.
 //!
-//! A NAND drive is run smaller than it is ([`DriveSheet::smaller`]), so that its tables fit into a page's memory and its steady
-//! state is there in a fraction of a second: rates and latencies stay within some percent. What is smaller is said in
-//! figures of its file, so that `drivelab run` takes the same. Other drives, and pools, are run as they are. Left out:
-//! drives from files, which a page cannot read, and drives that are set in other ways than by figures and a power limit.
+//! A NAND drive is run at a smaller size ([`DriveSheet::smaller`]), so that its tables fit into a page's memory and
+//! its steady state is computed in a fraction of a second. Rates and latencies differ from the whole drive by some
+//! percent. The smaller size is expressed as figures of the drive's file, so that `drivelab run` accepts it too. Other
+//! drives, and pools, are run at full size. Not supported: drives from files, which a page cannot read, and drives
+//! with settings other than figures and a power limit.
 
 use catalogue::{Change, Dial, DriveSheet, Settings, drive_as};
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 
-/// A drive in the words of the command line.
+/// A drive as arguments of the command line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Again {
-    /// Its name, or the expression of a pool.
+    /// Name of the drive, or expression of a pool.
     pub drive: String,
-    /// Changed figures: what the review set, and what makes it smaller.
+    /// Changed figures: those of the review, and those that make the drive smaller.
     pub set: Vec<Change>,
-    /// How many times smaller than the whole drive it is; 1 if it is not.
+    /// Factor by which the drive is smaller than the whole one; 1 for the whole drive.
     pub smaller: f64,
-    /// Bytes that it offers, if it keeps spare area for garbage collection: fewer leave more of it.
+    /// Bytes offered to the host, if the drive has a spare area for garbage collection: offering fewer bytes enlarges
+    /// that area.
     pub capacity_bytes: Option<u64>,
-    /// The governor's limit that the review set.
+    /// Power limit that the review set on the governor.
     pub power_limit_watts: Option<f64>,
-    /// Idle power and the limit in force, of a drive with a governor.
+    /// Idle power and the limit in force, for a drive with a governor.
     pub governor_watts: Option<[f64; 2]>,
-    /// What can be turned on its tiers, if it is a pool.
+    /// Settings of the tiers that can be changed, for a pool.
     pub dials: Vec<Dial>,
 }
 
 impl Again {
-    /// `None` of a drive that cannot be had by its name and these settings.
+    /// Returns `None` for a drive that its name and these settings do not reproduce.
     pub fn of(sheet: &DriveSheet, settings: &Settings) -> Option<Again> {
         let plain = Settings {
             figures: settings.figures.clone(),
@@ -66,7 +67,7 @@ impl Again {
             again.set.extend(changes);
             again.smaller = sheet.capacity as f64 / small.capacity_bytes() as f64;
             again.capacity_bytes = Some(small.capacity_bytes());
-            // What the file's figures cannot say is no drive of the command line.
+            // If the figures of the file cannot express the smaller drive, the command line cannot run it.
             if !is_it(&again.set, &small) {
                 return None;
             }
@@ -75,7 +76,8 @@ impl Again {
     }
 }
 
-/// Idle power and the limit in force, if a limit can be set: that of a pool is its drives' and cannot.
+/// Returns idle power and the limit in force, if a limit can be set. The power of a pool is that of its drives, and no
+/// limit can be set.
 fn governor(sheet: &DriveSheet, plain: &Settings) -> Option<[f64; 2]> {
     let limit = sheet.config.power_limit_watts()?;
     let limited = Settings {

@@ -1,4 +1,4 @@
-//! The cache of a pool, as workloads are measured by it. Left out: a cache below another.
+//! The cache of a pool, whose size workloads are scaled by. Not considered: a cache below another.
 
 use model::media::DriveConfig;
 use model::tier::{Kind, PoolConfig};
@@ -6,15 +6,15 @@ use model::tier::{Kind, PoolConfig};
 /// A cache in a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cache {
-    /// Bytes of data that it can hold.
+    /// Bytes of data that the cache can hold.
     pub(crate) bytes: u64,
-    /// Bytes of a line.
+    /// Bytes of a cache line.
     pub(crate) line: u64,
-    /// Whether it is for writes.
+    /// Whether the cache is for writes.
     pub(crate) writes: bool,
 }
 
-/// The first cache of a pool, from the top; `None` if it has none.
+/// Returns the topmost cache of a pool; `None` if there is none.
 pub(crate) fn cache_of(drive: &DriveConfig) -> Option<Cache> {
     let DriveConfig::Pool(pool) = drive else {
         return None;

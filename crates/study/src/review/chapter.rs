@@ -1,4 +1,4 @@
-//! What a chapter of a review is: everything that the review, its page and its tables ask of one.
+//! The interface of a chapter of a review: everything that the review, its page and its tables need from it.
 
 use model::media::Precondition;
 
@@ -10,28 +10,28 @@ use super::suite::{Effort, PointSpec, Suite};
 use super::verdict::Seeds;
 use text::problem::Problems;
 
-/// A chapter; each is a file of [`super::chapters`]. What it does not say it does not have.
+/// A chapter; each is a file of [`super::chapters`]. A default method means that the chapter does not have the item.
 pub(crate) trait Chapter: Sync {
-    /// Short name, unique in the review, also the anchor in the page.
+    /// Returns the short name. It is unique in the review and the anchor in the page.
     fn id(&self) -> &'static str;
 
-    /// Heading in `review.json` and above its jobs.
+    /// Returns the heading in `review.json` and above the chapter's jobs.
     fn title(&self) -> &'static str;
 
-    /// Its place on the page.
+    /// Returns the chapter's place on the page.
     fn section(&self) -> Section;
 
-    /// Its points that need no result of another.
+    /// Returns the points that need no result of another point.
     fn points(&self, _: Suite, _: Effort) -> Vec<PointSpec> {
         Vec::new()
     }
 
-    /// Points that follow from what was found before.
+    /// Returns the points that depend on earlier results.
     fn points_after(&self, _: Suite, _: Effort, _: &Found<'_>) -> Vec<PointSpec> {
         Vec::new()
     }
 
-    /// Points that no suite has.
+    /// Runs the points that are not part of a suite.
     ///
     /// # Errors
     /// A workload does not fit a drive.
@@ -39,48 +39,49 @@ pub(crate) trait Chapter: Sync {
         Ok(Vec::new())
     }
 
-    /// Whether the page has it.
+    /// Checks whether the page shows the chapter.
     fn is_shown(&self, review: &Review) -> bool {
         review.chapter(self.id()).is_some()
     }
 
-    /// Its sentences of the verdict.
+    /// Returns the chapter's sentences of the verdict.
     fn sentences(&self, _: &Seeds<'_>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Its rows of the table on the terminal.
+    /// Returns the chapter's rows of the table on the terminal.
     fn rows(&self) -> &'static [Row] {
         &[]
     }
 
-    /// Its figures on a drive's card: name and value, if it was measured.
+    /// Returns the chapter's figures on a drive's card: the name, and the value if it was measured.
     fn card(&self, _: &Review, _drive: usize) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 
-    /// What the page's first chart can go along.
+    /// Returns the sweeps that the first chart of the page can show.
     fn sweeps(&self) -> &'static [Sweep] {
         &[]
     }
 
-    /// Directions of a point of its own whose whole distribution can be looked at, each in words.
+    /// Returns the directions of one of the chapter's points whose whole distribution can be shown, each with its
+    /// label.
     fn spreads(&self, _: &Point) -> Vec<(String, &'static str)> {
         Vec::new()
     }
 
-    /// The settings of its point that runs this workload, if there is one.
+    /// Returns the settings of the chapter's point that runs this workload, if there is one.
     fn shows(&self, _: &Shape) -> Option<Settings> {
         None
     }
 
-    /// The state in which drives meet such a workload, where published figures stand beside its points.
+    /// Returns the initial state of drives for this workload, for the comparison with published figures.
     fn state(&self) -> Precondition {
         Precondition::Steady
     }
 }
 
-/// All spreads of a chapter's points.
+/// Returns all spreads of a chapter's points.
 pub(crate) fn spreads_of(chapter: &dyn Chapter, points: &[Point]) -> Vec<Spread> {
     let of_point = |point: &Point| {
         let spreads = chapter.spreads(point).into_iter();
@@ -94,33 +95,33 @@ pub(crate) fn spreads_of(chapter: &dyn Chapter, points: &[Point]) -> Vec<Spread>
     points.iter().flat_map(of_point).collect()
 }
 
-/// A row of the table on the terminal: what it is, and the figure of one drive's measurement.
+/// A row of the table on the terminal: its label, and the figure for the measurement of one drive.
 pub(crate) struct Row {
-    /// Where it stands.
+    /// Place of the row in the table.
     pub(crate) topic: Topic,
-    /// What it is.
+    /// Label of the row.
     pub(crate) name: &'static str,
-    /// Of a drive.
+    /// Returns the figure of a drive.
     pub(crate) value: fn(&Review, usize) -> Option<String>,
 }
 
-/// What rows are about: the table goes by topic, and within one by chapter.
+/// Topic of a row. The table is ordered by topic, and within a topic by chapter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Topic {
-    /// One I/O alone.
+    /// I/O at queue depth 1.
     Alone,
-    /// The most I/Os a second.
+    /// Maximum IOPS.
     Most,
-    /// Rare long latencies.
+    /// Tail latency.
     Tails,
-    /// Reads among writes.
+    /// Mixed reads and writes.
     Mixes,
-    /// Large reads.
+    /// Bandwidth of large reads.
     LargeReads,
-    /// Large writes.
+    /// Bandwidth of large writes.
     LargeWrites,
-    /// What lasts.
+    /// Behaviour over time.
     OverTime,
-    /// What the medium bears.
+    /// Endurance of the medium.
     Wear,
 }

@@ -1,16 +1,16 @@
-//! The charts of a chapter as data: the page's scripts know how each kind is drawn, and a chart says of what. Left out:
-//! formats and colours, which are the scripts'.
+//! The charts of a chapter as data. The page's scripts can draw each kind, and a chart selects the data. Formats and
+//! colours belong to the scripts.
 
 use serde::Serialize;
 
 /// A chart on the page.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Chart {
-    /// Unique on the page, and part of addresses.
+    /// Id, unique on the page and part of addresses.
     pub id: &'static str,
-    /// What stands above it.
+    /// Title above the chart.
     pub title: &'static str,
-    /// How it is drawn.
+    /// Kind of the chart, with its data.
     #[serde(flatten)]
     pub draws: Draws,
 }
@@ -21,109 +21,110 @@ pub struct Chart {
 pub enum Draws {
     /// A line for each drive over a setting of the points.
     Lines(Lines),
-    /// A table for each drive of all points over two settings, stronger in colour where a figure is greater.
+    /// A table for each drive of all points over two settings. The colour is stronger where a figure is greater.
     Matrix {
-        /// The setting that goes down.
+        /// Setting of the rows.
         rows: &'static str,
-        /// The one that goes across.
+        /// Setting of the columns.
         columns: &'static str,
-        /// What can be shown, the first to begin with.
+        /// Metrics that can be shown; the first is the default.
         metrics: &'static [&'static str],
-        /// Of the table below.
+        /// Caption of the table below.
         caption: &'static str,
     },
     /// Power, busy shares and write amplification by queue depth.
     Costs {
-        /// Which points; the first option of each to begin with.
+        /// Choices that select points; the first option of each is the default.
         choices: &'static [Choice],
-        /// Of the table below; `{direction}` is what is chosen.
+        /// Caption of the table below; `{direction}` is replaced by the choice.
         caption: &'static str,
     },
     /// The series of the chapter's first point over time.
     OverTime {
-        /// Of the table below.
+        /// Caption of the table below.
         caption: &'static str,
     },
-    /// The series of any of the chapter's points over time, with what tiers say.
+    /// The series of any of the chapter's points over time, with the gauges of tiers.
     Gauged {
-        /// Of the table below.
+        /// Caption of the table below.
         caption: &'static str,
-        /// What can be shown, of `iops`, `mb_s`, `mean_us`, `max_us`, `dirty_gb`, `congestion`, `freed_mb_s`, `hit_ratio`;
-        /// the first to begin with.
+        /// Metrics that can be shown, of `iops`, `mb_s`, `mean_us`, `max_us`, `dirty_gb`, `congestion`, `freed_mb_s`,
+        /// `hit_ratio`; the first is the default.
         metrics: &'static [&'static str],
     },
-    /// What each member of a pool did, by workload.
+    /// The load of each member of a pool, by workload.
     Members {
-        /// Of the table.
+        /// Caption of the table.
         caption: &'static str,
     },
-    /// Latency by percentile of any workload that a chapter gives for it ([`Spread`]).
+    /// Latency by percentile of any workload that a chapter offers ([`Spread`]).
     Distribution,
-    /// The same taken apart into what it was spent on.
+    /// Latency breakdown by percentile of any workload that a chapter offers.
     Anatomy,
 }
 
 /// Lines over a setting.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Lines {
-    /// What a reader chooses first, the first option of each to begin with.
+    /// Choices of the reader; the first option of each is the default.
     pub choices: &'static [Choice],
-    /// What can be shown.
+    /// Metrics that can be shown.
     pub metrics: &'static [&'static str],
-    /// Which of these to begin with.
+    /// The default metric.
     pub metric: &'static str,
-    /// `linear` or `log10` to begin with.
+    /// Default scale: `linear` or `log10`.
     pub scale: &'static str,
-    /// What the lines can go along; the first to begin with.
+    /// Settings that the x axis can show; the first is the default.
     pub axes: &'static [Axis],
-    /// Of the table below; `{direction}` and the like are what is chosen.
+    /// Caption of the table below; `{direction}` and similar names are replaced by the choices.
     pub caption: &'static str,
-    /// Whether each drive has points of its own: the table has a row for each instead of columns.
+    /// Whether each drive has points of its own: the table then has a row for each drive instead of columns.
     pub own_points: bool,
 }
 
-/// A choice that a chart offers.
+/// A choice that a chart offers to the reader.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Choice {
-    /// The setting of the points that it is about.
+    /// Name of the setting that is chosen.
     pub name: &'static str,
-    /// What it is called.
+    /// Label of the choice.
     pub label: &'static str,
-    /// Values of the setting, each in words.
+    /// Values of the setting, each with its label.
     pub options: &'static [(&'static str, &'static str)],
-    /// Whether only points with that value are drawn; if not, it says whose figures are (`read`, `write` or `total`).
+    /// Whether only points with the chosen value are drawn. If not, the value selects the figures (`read`, `write` or
+    /// `total`).
     pub selects: bool,
 }
 
-/// What lines go along.
+/// An x axis.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Axis {
-    /// The setting of the points.
+    /// Setting of the points.
     pub setting: &'static str,
-    /// In the choice of axes, if there are several.
+    /// Label in the choice of axes, if there are several.
     pub choice: &'static str,
-    /// `linear`, `log2`, `log10` or `depth`.
+    /// Kind of scale: `linear`, `log2`, `log10` or `depth`.
     pub kind: &'static str,
-    /// Below the axis.
+    /// Label below the axis.
     pub label: &'static str,
-    /// Before a value.
+    /// Text before a value.
     pub name: &'static str,
-    /// Above its column in a table.
+    /// Heading of the column in a table.
     pub column: &'static str,
-    /// How a value is written: `bytes`, `plain`, `percent`, `count`, or `share` for percent of a share.
+    /// Format of values: `bytes`, `plain`, `percent`, `count`, or `share` for a share shown in percent.
     pub format: &'static str,
-    /// The ends, if they do not follow from the points.
+    /// Ends of the axis, if they do not follow from the points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }
 
-/// Throughput and latency.
+/// Metrics of throughput and latency.
 pub const ALL_METRICS: &[&str] = &["iops", "mb_s", "mean", "p50", "p99", "p99_99", "p99_999"];
 
-/// Latency only.
+/// Metrics of latency only.
 pub const LATENCIES: &[&str] = &["mean", "p50", "p99", "p99_99", "p99_999"];
 
-/// Reads or writes.
+/// The choice between reads and writes.
 pub const DIRECTION: Choice = Choice {
     name: "direction",
     label: "Direction",
@@ -132,7 +133,7 @@ pub const DIRECTION: Choice = Choice {
 };
 
 impl Chart {
-    /// Lines by queue depth; `metric` is shown first.
+    /// Returns a chart with lines by queue depth; `metric` is shown first.
     pub const fn by_depth(id: &'static str, title: &'static str, metric: &'static str) -> Chart {
         Chart {
             id,
@@ -162,36 +163,36 @@ impl Chart {
 /// A chapter's place on the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// The chapter's id.
+    /// Id of the chapter.
     pub id: &'static str,
-    /// Heading.
+    /// Heading of the section.
     pub title: &'static str,
-    /// Words below it.
+    /// Text below the heading.
     pub about: &'static str,
-    /// Its charts; a chapter without any has a table of its workloads.
+    /// Charts of the chapter; a chapter without any has a table of its workloads.
     pub charts: &'static [Chart],
 }
 
-/// 4 KiB I/O under rising load, for the first chart: what a drive does at an acceptable latency.
+/// 4 KiB I/O under rising load, for the first chart: the throughput of a drive at an acceptable latency.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sweep {
-    /// The chapter whose points it goes along.
+    /// Chapter whose points the sweep uses.
     pub chapter: &'static str,
-    /// The points' direction: `read`, `write` or `mix`, of which reads are judged.
+    /// Direction of the points: `read`, `write` or `mix`; for a mix, reads are judged.
     pub direction: &'static str,
-    /// In the choice of workloads.
+    /// Label in the choice of workloads.
     pub label: &'static str,
-    /// The setting by which load rises: `queue_depth` or `offered_iops`.
+    /// Setting by which the load rises: `queue_depth` or `offered_iops`.
     pub along: &'static str,
 }
 
-/// A workload whose whole distribution of latency can be looked at.
+/// A workload whose whole distribution of latency can be shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Spread {
-    /// In words.
+    /// Label of the workload.
     pub name: String,
-    /// The point's name.
+    /// Name of the point.
     pub point: String,
-    /// `read` or `write`.
+    /// Direction: `read` or `write`.
     pub way: &'static str,
 }

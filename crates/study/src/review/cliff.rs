@@ -1,9 +1,9 @@
-//! The write cliff of a drive: from fresh until steady, with each seed; the first is what is shown.
+//! The write cliff of a drive: from fresh to steady state, with each seed; the first seed is shown.
 //!
-//! A large drive takes an hour of virtual time and hundreds of millions of writes to get there, so this runs on a smaller
-//! drive ([`model::media::Medium::shrunk`]: same channels, dies, planes and over-provisioning, smaller blocks). Under
-//! uniform random writes what happens depends on the share of the drive that has been written, so the time axis is
-//! stretched by the same factor; the page says by how much.
+//! A large drive takes an hour of virtual time and hundreds of millions of writes to get there, so this runs on a
+//! smaller drive ([`model::media::Medium::shrunk`]: same channels, dies, planes and over-provisioning, smaller
+//! blocks). Under uniform random writes the behaviour depends on the share of the drive that has been written. So the
+//! time axis is stretched by the same factor, and the page states the factor.
 
 use model::Span;
 use model::media::{DriveConfig, Medium};
@@ -17,16 +17,17 @@ use statistics::{ROUNDS, steady_state};
 use text::digits::{digits, duration};
 use text::problem::Problems;
 
-/// Capacities written until the end: a drive with much spare area needs four to be steady.
+/// Capacities written until the end: a drive with a large spare area needs four to reach steady state.
 const FILLS: f64 = 5.0;
 
-/// Rounds of SNIA's rule in one capacity written.
+/// Rounds of SNIA's rule for each capacity written.
 const ROUNDS_PER_FILL: f64 = 4.0;
-/// Capacities written before the rule is asked: a fresh drive is steady too, until its spare area is used up.
+/// Capacities written before the rule is applied: the rate of a fresh drive is also steady until its spare area is
+/// used up.
 const FILLS_BEFORE: f64 = 2.0;
 
-/// When the writes met SNIA's rule: the end of the first steady window of five rounds, each a quarter of the capacity,
-/// after two capacities have been written. `None` if they never did.
+/// Returns the time at which the writes met SNIA's rule: the end of the first steady window of five rounds, each a
+/// quarter of the capacity, after two capacities have been written. `None` if they never did.
 fn steady_at(series: &Series) -> Option<f64> {
     let count = (FILLS * ROUNDS_PER_FILL) as usize;
     let total: f64 = series.iops.iter().sum();
@@ -34,7 +35,7 @@ fn steady_at(series: &Series) -> Option<f64> {
     let mut ends = vec![0.0; count];
     let mut written = 0.0;
     for (index, iops) in series.iops.iter().enumerate() {
-        // The round in which the middle of the interval lies.
+        // The round that contains the middle of the interval.
         let share = (written + iops / 2.0) / total;
         let round = ((share * count as f64) as usize).min(count - 1);
         rounds[round].0 += iops;
@@ -51,7 +52,7 @@ fn steady_at(series: &Series) -> Option<f64> {
     Some(rounded(ends[first + window.first + ROUNDS - 1]))
 }
 
-/// What a reader should know of such a run, in words. (The page says it once for all drives.)
+/// Returns notes on such a run for the reader. (The page shows them once for all drives.)
 fn notes(series: &Series) -> Vec<String> {
     let mut notes = vec![match series.steady_at_seconds {
         Some(at) => format!(
@@ -79,29 +80,29 @@ fn notes(series: &Series) -> Vec<String> {
     notes
 }
 
-/// A small drive that stands for a whole one.
+/// A small drive that represents a whole one.
 struct Scaled {
     drive: DriveConfig,
-    /// How many times larger the whole one is.
+    /// Factor by which the whole drive is larger.
     stretch: f64,
 }
 
 impl Scaled {
-    /// Bytes written until the end.
+    /// Returns the bytes written until the end.
     fn written(&self) -> f64 {
         self.drive.capacity_bytes() as f64 * FILLS
     }
 }
 
 impl Runner<'_> {
-    /// The cliff with all seeds.
+    /// Runs the cliff with all seeds.
     pub(super) fn until_steady(&self, task: &Task<'_>) -> Result<Measurement, Problems> {
         let whole = &self.request.drives[task.drive].config;
         let drive = whole.shrunk((self.effort.sustained_writes as f64 * 4096.0 / FILLS) as u64);
         let stretch = whole.capacity_bytes() as f64 / drive.capacity_bytes() as f64;
         let scaled = Scaled { drive, stretch };
         let first = self.seed(&task.spec.name);
-        // The first speed of a fresh drive says how fine the time axis can be.
+        // The initial rate of a fresh drive determines the resolution of the time axis.
         let pilot = task.spec.text(first, Span::ZERO, Span::from_ms(5));
         let (_, pilot) = self.written(task, &scaled, first, (pilot, Span::ZERO))?;
         let every = Span::from_seconds(scaled.written() / 4096.0 / pilot.max(1.0) / 200.0);
@@ -124,7 +125,7 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    /// One run on a fresh drive, over time, and its rate.
+    /// Runs once on a fresh drive and returns the result over time, and its rate.
     fn written(
         &self,
         task: &Task<'_>,
@@ -197,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_fresh_drive_is_not_taken_for_a_steady_one() {
-        // 100 intervals of one share each would be flat throughout: steady at the end of the first window after two of
-        // five capacities, which is 8 + 5 of 20 rounds, 65 intervals.
+        // 100 intervals of one share each are flat throughout. The run is steady at the end of the first window after
+        // two of five capacities, which is 8 + 5 of 20 rounds: 65 intervals.
         assert_eq!(steady_at(&series(vec![1000.0; 100])), Some(130.0));
     }
 

@@ -1,42 +1,42 @@
-//! How long a point on a pool runs, over what of it, and what comes before.
+//! Length, range and preparation of a point's run on a pool.
 
 use model::Span;
 
-/// When a run ends.
+/// End of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Ends {
-    /// After so long.
+    /// After this time.
     After(Span),
-    /// After so many I/Os for each line of the drive's cache.
+    /// After this number of I/Os for each line of the drive's cache.
     AfterReads(f64),
 }
 
-/// How a point is run.
+/// Parameters of a long run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Long {
-    /// Its end.
+    /// End of the run.
     pub(crate) ends: Ends,
-    /// The same workload before anything is counted, for so long.
+    /// Warm-up time with the same workload, which is not counted.
     pub(crate) warm: Span,
-    /// Whether its range is written in order before.
+    /// Whether the range is written sequentially first.
     pub(crate) filled: bool,
-    /// Whether each seed begins with a drive in the point's state, and is told over time.
+    /// Whether each seed begins with a drive in the point's state, and results are shown over time.
     pub(crate) over_time: bool,
-    /// Bytes that it asks for.
+    /// Range of the workload.
     pub(crate) range: Within,
-    /// Whether a smaller drive may stand for the whole one.
+    /// Whether a smaller drive may represent the whole one.
     pub(crate) scaled: bool,
 }
 
-/// The part of a drive that a workload asks for.
+/// The range of a workload on a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Within {
-    /// So many bytes, or all if it has less.
+    /// This number of bytes, or the whole drive if it is smaller.
     Bytes(u64),
-    /// So many times its cache.
+    /// This multiple of the drive's cache.
     Cache(f64),
-    /// So many times what of its write buffer can be used, but of 600 GB at most; of what has no write buffer, of itself.
+    /// This multiple of the usable write buffer, at most 600 GB; without a write buffer, of the drive's capacity.
     Buffer(f64),
-    /// This share of it.
+    /// This share of the drive.
     Share(f64),
 }

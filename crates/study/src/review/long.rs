@@ -1,9 +1,9 @@
-//! Runs of a given length on pools: what a buffer or a cache makes of minutes and hours, over time.
+//! Runs of a given length on pools: the effect of a buffer or a cache over minutes and hours.
 //!
-//! A pool of flash runs scaled ([`super::scaled`]); lengths and times are then those of the whole pool, and what ran is
-//! shorter by the factor. Runs of a point follow each other on one drive, behind what prepares it, or each begins anew. A run
-//! that would take more I/Os than the suite has for a point is cut short, and says so. Left out: `ramp_time`; what prepares is a job of
-//! its own.
+//! A pool of flash runs scaled ([`super::scaled`]). Lengths and times are then those of the whole pool, and the actual
+//! run is shorter by the factor. Runs of a point follow each other on one drive after its preparation, or each begins
+//! on a new drive. A run that would take more I/Os than the suite allows for a point is shortened, and a note states
+//! that. Not supported: `ramp_time`; the preparation is a job of its own.
 
 use model::media::{DriveConfig, Medium};
 use model::{Span, Time};
@@ -21,24 +21,24 @@ use lab::{Bench, Outcome, Scenario, Work};
 use text::digits::duration;
 use text::problem::Problems;
 
-/// Intervals of a series.
+/// Number of intervals of a series.
 const INTERVALS: u64 = 240;
 
-/// What jobs call the drive.
+/// Name of the drive in jobs.
 const DEVICE: &str = "/dev/nvme0n1";
 
-/// What is run to find a rate, in the whole pool's time.
+/// Length of the run that determines the rate, in the whole pool's time.
 const PILOT: Span = Span::from_ms(20);
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of an I/O from which on it counts for several.
+/// Block size in bytes at and above which an I/O counts as several.
 const LARGE: u64 = 32 << 10;
 
-/// Most of a cache that HCIBench counts as one.
+/// Maximum size of a cache that HCIBench uses.
 const HCIBENCH_CACHE: u64 = 600_000_000_000;
 
-/// Bytes of the first volume: a workload that went over several would be two.
+/// Returns the bytes of the first volume: a workload over several volumes would be two workloads.
 fn volume_bytes(drive: &DriveConfig) -> u64 {
     match drive {
         DriveConfig::Pool(pool) => pool.volumes().first().map_or(0, |it| it.bytes),
@@ -46,7 +46,7 @@ fn volume_bytes(drive: &DriveConfig) -> u64 {
     }
 }
 
-/// In whole MiB for each of so many threads; `None` if the drive has no such part.
+/// Returns the range of each of `threads` threads, in whole MiB; `None` if the drive has no such part.
 fn bytes_of(range: Within, scaled: &Scaled, threads: u32) -> Option<u64> {
     let drive = &scaled.drive;
     let all = volume_bytes(drive);
@@ -75,26 +75,27 @@ struct Ready<'a> {
     long: Long,
     spec: PointSpec,
     scaled: Scaled,
-    /// Bytes of a thread's range.
+    /// Bytes of each thread's range.
     each: u64,
     warm_seed: u64,
 }
 
 impl Ready<'_> {
-    /// I/Os at which a run is cut short: large ones are many for tiers, and figures over time need more than one figure.
+    /// Returns the number of I/Os at which a run is shortened. A large I/O is several I/Os for tiers, and figures over
+    /// time need more than one value.
     fn most(&self, most: u64) -> u64 {
         let large = self.spec.settings.block_bytes.unwrap_or(0) / LARGE;
         let most = most / large.max(1);
         if self.long.over_time { most } else { most / 4 }
     }
 
-    /// A length of the whole pool's time, as it runs.
+    /// Returns the actual length of a run from its length in the whole pool's time.
     fn shorter(&self, span: Span) -> Span {
         let us = span.seconds() / self.scaled.stretch * 1e6;
         Span::from_us(us.round().max(1000.0) as u64)
     }
 
-    /// What writes the range in order.
+    /// Returns the job that writes the range sequentially.
     fn filling(&self) -> String {
         let threads: u32 = self.spec.threads.iter().map(|it| it.0).sum();
         format!(
@@ -105,7 +106,7 @@ impl Ready<'_> {
 }
 
 impl Runner<'_> {
-    /// A point over its time with all seeds; `None` where the drive has no such part.
+    /// Runs a point over its time with all seeds; `None` if the drive has no such part.
     pub(super) fn long(
         &self,
         task: &Task<'_>,
@@ -121,7 +122,7 @@ impl Runner<'_> {
             return Ok(None);
         };
         let mut spec = task.spec.clone();
-        // One device: without it each job would have a file of its own.
+        // All jobs use one device; otherwise each job would have a file of its own.
         spec.options.push(("filename", DEVICE.to_owned()));
         spec.options.push(("size", each.to_string()));
         if threads > 1 {
@@ -187,7 +188,7 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    /// The seed of a run of a point.
+    /// Returns the seed of a run of a point.
     fn named(&self, ready: &Ready<'_>, run: &str) -> u64 {
         match run {
             "" => self.seed(&ready.spec.name),
@@ -212,7 +213,7 @@ impl Runner<'_> {
         bench.run(work, self.named(ready, run), Span::ZERO)
     }
 
-    /// On a drive that has run nothing.
+    /// Runs on a new drive.
     fn anew(
         &self,
         ready: &Ready<'_>,
@@ -232,7 +233,7 @@ impl Runner<'_> {
                 let length = outcome.iter().filter_map(|job| job.runtime).max();
                 Span::from_us((length.unwrap_or(PILOT).ns() / 1000 / INTERVALS).max(100))
             }
-            // It becomes faster as the cache fills: fine enough for that.
+            // The rate grows as the cache fills, so the intervals are fine enough for the final rate.
             Ends::AfterReads(_) => {
                 let longest = ready.most(self.effort.sustained_writes) as f64 / rate.max(1.0);
                 Span::from_us((longest * 1e6 / (INTERVALS * 10) as f64).max(100.0) as u64)
@@ -241,7 +242,7 @@ impl Runner<'_> {
         self.lab.run(&scenario)
     }
 
-    /// The text of a job by seed, and the share of its length that the suite has I/Os for.
+    /// Returns the text of a job by seed, and the share of its length that the suite's I/Os allow.
     fn job(&self, ready: &Ready<'_>, rate: f64) -> (impl Fn(u64) -> String, f64) {
         let spec = ready.spec.clone();
         let most = ready.most(self.effort.sustained_writes);
@@ -266,7 +267,7 @@ impl Runner<'_> {
     }
 }
 
-/// A run over time, in the whole pool's time.
+/// Returns a run as a series in the whole pool's time.
 fn told(ready: &Ready<'_>, outcome: &Outcome) -> super::series::Series {
     let threads = outcome.threads.iter();
     let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
@@ -279,7 +280,7 @@ fn told(ready: &Ready<'_>, outcome: &Outcome) -> super::series::Series {
     series
 }
 
-/// That some of a cluster's nodes stand for all, in words.
+/// Returns a note that some nodes of a cluster represent all nodes.
 fn folded(drive: &DriveConfig) -> Option<String> {
     match drive {
         DriveConfig::Pool(pool) => pool.cluster()?.fold_words(),
@@ -287,7 +288,7 @@ fn folded(drive: &DriveConfig) -> Option<String> {
     }
 }
 
-/// What a reader should know of such a run, in words.
+/// Returns notes on such a run for the reader.
 fn notes(ready: &Ready<'_>, cut: f64, result: &Measurement) -> Vec<String> {
     let mut notes = Vec::new();
     let stretch = ready.scaled.stretch;
@@ -320,7 +321,7 @@ fn notes(ready: &Ready<'_>, cut: f64, result: &Measurement) -> Vec<String> {
     notes
 }
 
-/// By how much the last eighth of a ratio lies above the eighth before, if that is more than a hundredth.
+/// Returns the increase of a ratio from the second to last eighth to the last eighth, if it exceeds 0.01.
 fn rising(ratio: &[Option<f64>]) -> Option<f64> {
     let part = ratio.len() / 8;
     let mean = |part: &[Option<f64>]| {

@@ -1,4 +1,4 @@
-//! From an [`Outcome`] to the figures a review shows.
+//! Converts an [`Outcome`] into the figures of a review.
 
 use model::Gauge;
 
@@ -7,17 +7,17 @@ use super::results::{BandFigures, Figures, Latency, Measurement, percentile_grid
 use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::{AnatomyBands, BAND_EDGES, Total};
 
-/// Fewest I/Os in a band that is shown.
+/// Minimum number of I/Os in a band that is shown.
 const FEWEST: u64 = 10;
 
-/// What to keep of an outcome.
+/// Selects which results of an outcome are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Keep {
-    /// Latency taken apart by band.
+    /// Whether the latency breakdown by band is kept.
     pub bands: bool,
 }
 
-/// The figures of all threads together, over these runs of the same workload.
+/// Returns the figures of all threads together, over these runs of one workload.
 pub fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
     let all = together(runs);
     let share = |busy: Gauge| all.utilisation(busy).map(rounded);
@@ -45,7 +45,7 @@ pub fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
     }
 }
 
-/// Gauges and counted time of all runs: what is cumulative adds up, of levels the last counts.
+/// Combines gauges and counted time of all runs: cumulative gauges are added; for levels, the last value counts.
 fn together(runs: &[&Outcome]) -> Outcome {
     let mut all = Outcome::default();
     for run in runs {
@@ -69,7 +69,7 @@ fn add(all: &mut Vec<(Gauge, f64)>, one: &[(Gauge, f64)]) {
     }
 }
 
-/// One direction over all threads; `None` if it had no I/O.
+/// Returns one direction over all threads; `None` if it had no I/O.
 pub fn figures<'a>(threads: impl Iterator<Item = &'a Measured>, keep: Keep) -> Option<Figures> {
     figures_of(&Total::of(threads), keep)
 }

@@ -1,8 +1,10 @@
-//! What a user measured beside what a review's model does: points on the charts that show the same workload, and a table.
+//! A user's measurements compared with a review's model: points on the charts that show the same workload, and a
+//! table.
 //!
-//! Compared are rate and mean latency, from submission to completion, as both have them, and of paced reads and writes beside others
-//! percentiles too, which that plan has fio count so. Left out: other percentiles, which fio counts from another moment than a review; runs that no chapter of the suite has, and sizes and states of the drive that fio's
-//! results do not tell.
+//! Compared are rate and mean latency from submission to completion, which both have. For rate-limited reads and
+//! writes under a competing load, percentiles are compared too, because that plan makes fio measure them in this way.
+//! Not compared: other percentiles, which fio measures from another start than a review; runs that no chapter of the
+//! suite has; and sizes and states of the drive that fio's results do not contain.
 
 use model::media::Precondition;
 use text::digits::{count, digits, megabytes_a_second, microseconds};
@@ -16,29 +18,29 @@ use super::shape::Shape;
 use crate::fit::{MeasuredRun, Quantity};
 use crate::measure::Paced;
 
-/// How measured figures stand among those of [`Review::published`].
+/// Kind of measured figures among those of [`Review::published`].
 pub const MEASURED: &str = "measured";
 
 /// A figure of a run, measured and modelled.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Beside {
-    /// The file.
+    /// Name of the file.
     pub source: String,
-    /// The run.
+    /// Name of the run.
     pub run: String,
-    /// `read` or `write`.
+    /// Direction: `read` or `write`.
     pub of: &'static str,
-    /// `iops`, `mb_s` or `mean`.
+    /// Metric: `iops`, `mb_s` or `mean`.
     pub metric: &'static str,
-    /// As measured, in I/Os or 10^6 bytes a second or in microseconds.
+    /// Measured value, in IOPS, 10^6 bytes per second or microseconds.
     pub measured: f64,
-    /// The model's, at the review's point.
+    /// The model's value at the review's point.
     pub modelled: f64,
 }
 
 impl Review {
-    /// Puts runs that were measured on a drive beside its model; `origin` is the file. How many of them the suite does not
-    /// run too.
+    /// Adds runs that were measured on a drive to its model's results; `origin` is the file. Returns the number of
+    /// runs that the suite does not have.
     pub fn tell_measured(&mut self, drive: usize, origin: &str, runs: &[MeasuredRun]) -> usize {
         let has = |id: &str| self.chapters.iter().any(|chapter| chapter.id == id);
         let mut found = Vec::new();
@@ -67,7 +69,7 @@ impl Review {
         runs.len() - runs.iter().filter(is_there).count()
     }
 
-    /// Puts paced reads and writes beside the same of the model, where the suite has them.
+    /// Adds measured rate-limited reads and writes to the model's results, where the suite has them.
     pub fn tell_paced(&mut self, drive: usize, origin: &str, runs: &[Paced]) {
         if self.chapter(under_load::ID).is_none() {
             return;
@@ -81,7 +83,7 @@ impl Review {
         }
     }
 
-    /// Every measured figure for which there is a modelled one; each once.
+    /// Returns every measured figure for which there is a modelled one, each once.
     pub fn beside(&self) -> Vec<Beside> {
         let mut all: Vec<Beside> = Vec::new();
         for one in self.published.iter().filter(|one| one.stands == MEASURED) {
@@ -115,7 +117,7 @@ impl Review {
     }
 }
 
-/// A measured figure at its place: of a run, and the conditions of it.
+/// Returns a measured figure of a run with its conditions, at its place in the review.
 fn told(
     drive: usize,
     origin: &str,
@@ -143,7 +145,7 @@ fn told(
     }
 }
 
-/// Rate and mean of each direction.
+/// Returns rate and mean of each direction.
 fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
     let bytes = |read: bool| {
         let sizes = run.jobs.first();
@@ -167,7 +169,7 @@ fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static st
     })
 }
 
-/// The table of them; `None` if there is nothing to compare.
+/// Returns the table of measured and modelled figures; `None` if there is nothing to compare.
 pub fn table(review: &Review, width: Width) -> Option<String> {
     let all = review.beside();
     if all.is_empty() {
@@ -212,14 +214,14 @@ mod tests {
     use crate::review::{Request, Suite, review};
     use lab::Lab;
 
-    /// fio's answer: a random read of 4 KiB, one at a time, and one of an odd size.
+    /// fio's result: a random read of 4 KiB at QD1, and one of an odd size.
     const RESULTS: &str = r#"{"jobs": [
       {"jobname": "qd1", "groupid": 0, "job options": {"rw": "randread", "bs": "4k", "ioengine": "libaio", "direct": "1"},
        "read": {"iops": 50000.0, "total_ios": 500000, "lat_ns": {"mean": 20000.0}}, "write": {"total_ios": 0}},
       {"jobname": "odd", "groupid": 1, "job options": {"rw": "randread", "bs": "12k", "ioengine": "libaio", "direct": "1"},
        "read": {"iops": 9000.0, "total_ios": 90000, "lat_ns": {"mean": 110000.0}}, "write": {"total_ios": 0}}]}"#;
 
-    /// fio's percentiles beside the model's, at the same share.
+    /// fio's percentiles are shown with the model's, at the same share.
     #[test]
     fn paced_reads_stand_beside_those_of_the_suite() {
         let request = Request {

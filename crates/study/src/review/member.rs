@@ -1,4 +1,4 @@
-//! What each member of a pool did with a workload, and how long it would last under it.
+//! Load of each member of a pool under a workload, and its lifetime at this load.
 
 use serde::Serialize;
 
@@ -6,30 +6,32 @@ use super::rounding::rounded;
 use catalogue::DriveSheet;
 use lab::Outcome;
 
-/// What a member did.
+/// Figures of a pool member.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MemberFigures {
-    /// Its name in the pool.
+    /// Name of the member in the pool.
     pub name: String,
-    /// The drive's short name.
+    /// Short name of the drive.
     pub drive: String,
-    /// 10^6 bytes a second that it was asked to read.
+    /// 10^6 bytes per second read from the member.
     pub read_mb_s: f64,
-    /// 10^6 bytes a second that it was asked to write.
+    /// 10^6 bytes per second written to the member.
     pub write_mb_s: f64,
-    /// Share of the time that its busiest part was busy, 0 to 1.
+    /// Utilisation of the busiest part of the member, 0 to 1.
     pub busy: f64,
-    /// Bytes programmed into its medium for each that it was asked to write; null without writes, or if it does not say.
+    /// Bytes programmed into the medium for each byte written to the member; null without writes, or if the member
+    /// does not report it.
     pub write_amplification: Option<f64>,
-    /// Mean power.
+    /// Mean power in watts.
     pub watts: Option<f64>,
-    /// Years until its rated endurance is written at this rate, day and night; null without writes or a rating.
+    /// Lifetime in years: rated endurance divided by this write rate, around the clock; null without writes or a
+    /// rating.
     pub years: Option<f64>,
 }
 
 const SECONDS_A_YEAR: f64 = 365.25 * 86_400.0;
 
-/// Of all members, without their names.
+/// Returns the figures of all members, without their names.
 pub(super) fn figures(outcome: &Outcome) -> Vec<MemberFigures> {
     let seconds = outcome.counted.seconds().max(1e-12);
     let members = outcome.members().into_iter();
@@ -44,7 +46,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<MemberFigures> {
     members.map(of).collect()
 }
 
-/// Gives members their names, and what follows from their ratings; a drive has none.
+/// Sets the names of members, and the figures that follow from their ratings; a single drive has none.
 pub(super) fn tell(members: &mut Vec<MemberFigures>, pool: &DriveSheet) {
     if pool.pool.is_none() {
         return members.clear();
@@ -58,7 +60,7 @@ pub(super) fn tell(members: &mut Vec<MemberFigures>, pool: &DriveSheet) {
     }
 }
 
-/// The member that wears out first, and in how many years.
+/// Returns the member that wears out first, and the years until then.
 pub(crate) fn first_to_wear_out(members: &[MemberFigures]) -> Option<(&str, f64)> {
     let years = members.iter().filter_map(|it| Some((&*it.name, it.years?)));
     years.min_by(|a, b| a.1.total_cmp(&b.1))

@@ -1,6 +1,6 @@
-//! A review: drives side by side on standard workloads and on the user's own, and what it says about them in words.
+//! A review: drives compared on standard workloads and on the user's own, with a verdict in sentences.
 //!
-//! [`review`] runs everything and returns a [`Review`]; the crate `report` makes a page of it, [`summary`] a
+//! [`review`] runs everything and returns a [`Review`]. The crate `report` makes a page from it, and [`summary`] a
 //! table for the terminal. To add a chapter: a file in `chapters/` and its line there.
 
 pub mod again;
@@ -54,65 +54,65 @@ use workload::job::Job;
 use workload::replay::{Beyond, Layout};
 use workload::trace::Trace;
 
-/// What is to be reviewed.
+/// Input of a review.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The drives, in the order of the page, with the settings applied.
     pub drives: Vec<DriveSheet>,
-    /// What was set on every drive, for the page.
+    /// Settings of every drive, for the page.
     pub settings: Settings,
-    /// The host they are in.
+    /// Host of the drives.
     pub host: HostSheet,
     /// Name of the suite, for the page.
     pub suite: Suite,
-    /// How much each point measures; [`Suite::effort`] unless a test wants less.
+    /// Number of I/Os and runs of each point; [`Suite::effort`], except in tests.
     pub effort: Effort,
-    /// Feeds every random stream.
+    /// Seed of every random stream.
     pub seed: u64,
     /// The user's own workloads.
     pub yours: Vec<Yours>,
-    /// Only those, and nothing of the suite.
+    /// Whether only the user's own workloads are run, without the suite.
     pub only_yours: bool,
 }
 
 /// A workload of the user: a job file or a trace.
 #[derive(Clone, Debug)]
 pub struct Yours {
-    /// The file's name as given.
+    /// Name of the file as given.
     pub source: String,
-    /// The job file's text, or how the trace is replayed.
+    /// Text of the job file, or the parameters of the trace replay.
     pub text: String,
-    /// What runs.
+    /// The work to run.
     pub workload: Workload,
 }
 
-/// What runs of a user's file.
+/// The work of a user's file.
 #[derive(Clone, Debug)]
 pub enum Workload {
     /// Jobs of a job file.
     Jobs(Vec<Job>),
-    /// A trace, replayed as recorded; addresses beyond a drive are folded into it.
+    /// A trace, replayed as recorded; addresses beyond the end of a drive are wrapped into it.
     Trace(Arc<Trace>),
 }
 
 impl Request {
-    /// Bytes in a logical block of this drive, as it is set.
+    /// Returns the bytes in a logical block of this drive with its settings.
     fn block_of(&self, drive: usize) -> u32 {
         let formats = &self.drives[drive].management.lba_formats;
         let format = self.settings.lba_format.as_ref().or(formats.first());
         format.map_or(512, |format| format.data)
     }
 
-    /// The drive in its host.
+    /// Returns the drive in its host.
     fn machine_of(&self, drive: usize) -> Machine {
         Machine::new(&self.drives[drive], &self.host)
     }
 }
 
-/// Whether every workload of the user fits every drive.
+/// Checks that every workload of the user fits every drive.
 ///
 /// # Errors
-/// All that do not, before anything runs.
+/// All that do not fit, before anything runs.
 pub fn check(request: &Request) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for (drive, sheet) in request.drives.iter().enumerate() {
@@ -146,7 +146,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
             };
             if let Err(found) = fits {
                 problems.0.extend(found.0.into_iter().map(|problem| {
-                    // Of a file with several jobs: which of them.
+                    // Names the job if the file has several.
                     let job = match &yours.workload {
                         Workload::Jobs(_) => format!("{}: ", problem.origin),
                         Workload::Trace(_) => String::new(),
@@ -166,7 +166,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
 /// Runs the review in a laboratory, on all cores.
 ///
 /// # Errors
-/// As [`check`], which comes first.
+/// As [`check`], which is called first.
 pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Review, Problems> {
     check(request)?;
     let runner = run::Runner {
@@ -222,13 +222,13 @@ fn drive_facts(sheets: &[DriveSheet], settings: &Settings) -> Vec<DriveFacts> {
         .collect()
 }
 
-/// Words of a full name that a label can do without.
+/// Words of a full name that are omitted from a label.
 const COMMON: [&str; 5] = ["Optane", "SSD", "DC", "(M.2)", "M.2"];
 
-/// Longest label: more does not fit beside a chart.
+/// Maximum length of a label: a longer one does not fit next to a chart.
 const LONGEST_LABEL: usize = 20;
 
-/// Short names, unique, without the words that makers share; the id where that does not work.
+/// Returns short names. They are unique and omit the words that makers share; the id is used where that fails.
 fn labels(sheets: &[DriveSheet]) -> Vec<String> {
     let words = |sheet: &DriveSheet| -> Vec<String> {
         let words = sheet.name.split_whitespace();
@@ -236,7 +236,7 @@ fn labels(sheets: &[DriveSheet]) -> Vec<String> {
         words.map(str::to_owned).collect()
     };
     let long: Vec<String> = sheets.iter().map(|sheet| words(sheet).join(" ")).collect();
-    // The capacity is said only where it tells drives apart.
+    // The capacity is included only where it distinguishes drives.
     let bare: Vec<String> = sheets
         .iter()
         .map(|sheet| match words(sheet).as_slice() {
@@ -251,7 +251,7 @@ fn labels(sheets: &[DriveSheet]) -> Vec<String> {
         sorted.len() == names.len() && sorted.iter().all(|name| !name.is_empty())
     };
     let short = if distinct(&bare) { bare } else { long };
-    // A pool that has no name but what it is made of: by its kind, if there is one of it.
+    // A pool that has no name but its expression is labelled by its kind, if there is only one pool of this kind.
     let kind = |sheet: &DriveSheet| sheet.id.split_once('(').map(|(kind, _)| kind.to_owned());
     let label = |(sheet, label): (&DriveSheet, &String)| {
         let twice = short.iter().filter(|other| *other == label).count() > 1;
@@ -302,13 +302,13 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
     }
 }
 
-/// Every figure of a drive; of a pool those of its drives too, each under the key by which it is changed.
+/// Returns every figure of a drive; for a pool also those of its drives, each with the key by which it is changed.
 fn all_figures(sheet: &DriveSheet) -> Vec<Figure> {
     let mut all = sheet.figures.clone();
     let mut told: Vec<&DriveSheet> = Vec::new();
     let pool = sheet.pool.is_some();
     for (name, member) in sheet.named_members().into_iter().filter(|_| pool) {
-        // Of drives that are alike the first is enough.
+        // For equal drives, the first is enough.
         if told.iter().any(|it| std::ptr::eq(*it, member)) {
             continue;
         }
@@ -321,7 +321,7 @@ fn all_figures(sheet: &DriveSheet) -> Vec<Figure> {
     all
 }
 
-/// What a pool promises.
+/// Returns the durability guarantee of a pool.
 fn promise(sheet: &DriveSheet) -> Option<String> {
     Some(sheet.pool_config()?.words())
 }

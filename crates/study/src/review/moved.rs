@@ -1,37 +1,37 @@
-//! What a review with sensitivity tells of an assumed figure, as a value and in words; `sensitivity` finds it.
+//! Results of the sensitivity analysis for an assumed figure, as a value and as text; `sensitivity` computes them.
 
 use serde::Serialize;
 
-/// An assumed figure that moves a headline.
+/// An assumed figure that changes a headline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Moved {
     /// Dotted key of the figure.
     pub figure: String,
-    /// As it is assumed.
+    /// The assumed value.
     pub value: String,
-    /// The headline.
+    /// Name of the headline.
     pub headline: &'static str,
-    /// The headline as it is, in microseconds, IOPS or MB/s by its name.
+    /// Value of the headline with the assumed figure, in microseconds, IOPS or MB/s according to its name.
     pub was: f64,
-    /// By how much it changes, as a share, with the figure a third less and half as much again; null where that is no
-    /// drive.
+    /// Change of the headline, as a share, with the figure divided and multiplied by 1.5; null if the changed figure
+    /// gives no valid drive.
     pub change: [Option<f64>; 2],
-    /// Labels of the reviewed drives that it would then be better or worse than, and is not now.
+    /// Labels of the reviewed drives whose order relative to this drive would change.
     pub passes: Vec<String>,
 }
 
 impl Moved {
-    /// The larger of the changes.
+    /// Returns the larger of the changes.
     pub fn largest(&self) -> f64 {
         let all = self.change.iter().flatten();
         all.fold(0.0, |most, change| f64::max(most, change.abs()))
     }
 }
 
-/// Most figures that a sentence names.
+/// Maximum number of figures that a sentence names.
 const NAMED: usize = 3;
 
-/// The strongest in a sentence: `Of 54 assumed figures of the A ...`.
+/// Returns a sentence on the strongest figures: `Of 54 assumed figures of the A ...`.
 pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
     let mut named: Vec<&Moved> = Vec::new();
     for one in moved {

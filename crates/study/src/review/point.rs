@@ -1,15 +1,17 @@
-//! A point of fixed conditions: measured with several seeds, one after the other on one bench, until its mean is known.
+//! A point with fixed conditions: measured with several seeds, in sequence on one bench, until its mean is known.
 //!
-//! What one seed alone gives is kept beside the whole: sentences name only what holds with each, and tails show the band
-//! they span. A mean is known when half its 95 % interval, from slices of the runs ([`statistics`]), is within 5 %
-//! ([`super::seeds`]), and when they have lasted as long as the suite lets a drive settle: what has not begun to change looks very
-//! sure of itself. Until then every seed runs again, as long as all its runs before, at most [`ROUNDS`] times. A mean that
-//! is not known then is shown and said not to be.
+//! The results of each seed are kept in addition to the combined result: sentences state only what holds with each
+//! seed, and tails show their range over seeds. A mean is known under two conditions. Half its 95 % interval, from
+//! slices of the runs ([`statistics`]), is within 5 % ([`super::seeds`]), and the runs have lasted as long as the
+//! suite allows a drive to settle, because a rate that has not yet begun to change has a misleadingly narrow interval.
+//! Until then every seed runs again, as long as all its previous runs together, at most [`ROUNDS`] times. A mean that
+//! is still unknown is shown and marked.
 //!
-//! A point that ends when its percentiles are known begins with few I/Os and may go on for more rounds
-//! (`docs/decisions/0055-full-until-known.md`). In a suite that has such points none runs on for what would not be known after
-//! the last round either: an interval narrows with the root of the I/Os
-//! (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Left out: what changes more slowly than the longest of these runs.
+//! A point that ends when its percentiles are known begins with few I/Os and may continue for more rounds
+//! (`docs/decisions/0055-full-until-known.md`). In a suite that has such points, a point stops when its interval could
+//! not become narrow enough even after the last round: an interval narrows with the square root of the I/Os
+//! (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Not detected: changes slower than the longest of these
+//! runs.
 
 use super::measure::measurement;
 use super::results::Measurement;
@@ -21,14 +23,14 @@ use lab::{Bench, Outcome};
 use model::{Span, Time};
 use text::problem::Problems;
 
-/// Most rounds: the last leaves four times the wanted number of I/Os.
+/// Maximum number of rounds: the last round ends with four times the requested number of I/Os.
 const ROUNDS: u32 = 3;
 
-/// The same of a point that ends when its percentiles are known: eight times what it begins with.
+/// Maximum number of rounds of a point that ends when its percentiles are known: up to eight times the initial I/Os.
 const ROUNDS_TO_KNOW: u32 = 4;
 
 impl Runner<'_> {
-    /// A point of fixed conditions.
+    /// Runs a point with fixed conditions.
     pub(super) fn until_known(
         &self,
         bench: &mut Bench<'_>,
@@ -60,7 +62,7 @@ impl Runner<'_> {
             }
             let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
             let so_far = measurement(&all, keep);
-            // As many times the I/Os of now as there are after the last round; where all rounds are wanted, no end of them.
+            // Ratio of the I/Os after the last round to those counted so far; infinite where all rounds are wanted.
             let more = match self.effort.known > 0.0 {
                 true => f64::from(1 << (rounds - round)),
                 false => f64::INFINITY,
@@ -85,7 +87,7 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    /// I/Os a second, from a pilot where nobody sets them.
+    /// Returns the IOPS of a drive, from a pilot run unless the rate is set.
     fn first_rate(&self, bench: &mut Bench<'_>, task: &Task<'_>) -> Result<f64, Problems> {
         if let Some(rate) = task.spec.rate_iops {
             return Ok(rate as f64);
@@ -95,7 +97,7 @@ impl Runner<'_> {
         Ok(rate_of(&self.once(bench, task, seed, pilot)?.1))
     }
 
-    /// A run of so many I/Os; again with another seed where the rate had been taken for a lower one.
+    /// Runs `ios` I/Os, and repeats the run with another seed if the rate had been estimated too low.
     fn counted(
         &self,
         bench: &mut Bench<'_>,
@@ -140,18 +142,18 @@ impl Runner<'_> {
     }
 }
 
-/// What a point's runs so far say of the next.
+/// State of a point's previous runs, for the next run.
 struct Pace {
-    /// I/Os a second of the last, or of the pilot.
+    /// IOPS of the last run, or of the pilot run.
     iops: f64,
-    /// How long they took together.
+    /// Total time of the runs.
     ran: Span,
 }
 
-/// A run that counted as many I/Os as were wanted.
+/// A run that counted the requested number of I/Os.
 struct Counted {
     job: String,
     outcome: Outcome,
-    /// It ran as long as its source says, and must not run longer.
+    /// Whether it ran for the time that its source states, and must not run longer.
     in_full: bool,
 }

@@ -1,34 +1,34 @@
-//! When a write buffer comes under pressure, found from a run over time.
+//! Detects write pressure of a write buffer in a run over time.
 //!
-//! Pressure begins with the first interval at whose end a tier holds writes back. What is said of the time after it is of the
-//! last half of what remains: the buffer needs a while until it takes as much as it gives. Without a limit that is reached
-//! there is none.
+//! Pressure begins with the first interval at whose end a tier delays writes. Figures under pressure are of the last
+//! half of the remaining time, because the buffer needs a while until it is emptied as fast as it fills. Without a
+//! limit that is reached, there is no pressure.
 
 use super::results::Measurement;
 use super::series::Series;
 
-/// Least intervals after the beginning that say something.
+/// Minimum number of intervals after the beginning.
 const FEWEST: usize = 8;
 
-/// Write pressure.
+/// Figures of write pressure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pressure {
-    /// When it began, in seconds of the whole pool.
+    /// Start, in seconds of the whole pool.
     pub(crate) from_seconds: f64,
-    /// I/Os a second before; `None` if it was there from the start.
+    /// IOPS before it; `None` if there was pressure from the start.
     pub(crate) before_iops: Option<f64>,
-    /// I/Os a second under it.
+    /// IOPS under pressure.
     pub(crate) iops: f64,
-    /// 10^6 bytes a second written under it.
+    /// 10^6 bytes per second written under pressure.
     pub(crate) mb_s: f64,
-    /// 10^6 bytes a second that the buffer made room for under it.
+    /// 10^6 bytes per second that the buffer freed under pressure.
     pub(crate) freed_mb_s: f64,
-    /// Mean level of congestion under it, 0 to 255.
+    /// Mean level of congestion under pressure, 0 to 255.
     pub(crate) congestion: f64,
 }
 
 impl Pressure {
-    /// Of a run, if it came to that.
+    /// Returns the write pressure of a run, if there was any.
     pub(crate) fn of(result: &Measurement) -> Option<Pressure> {
         Pressure::in_series(result.series.as_ref()?)
     }
@@ -55,7 +55,7 @@ impl Pressure {
         })
     }
 
-    /// What is left of the rate before; `None` if it was there from the start.
+    /// Returns the ratio to the rate before; `None` if there was pressure from the start.
     pub(crate) fn share(&self) -> Option<f64> {
         Some(self.iops / self.before_iops?)
     }

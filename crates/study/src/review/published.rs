@@ -1,9 +1,10 @@
-//! Published figures of the ledger beside a review's own: which of them a chart can show, where, and what was otherwise.
+//! Published figures of the ledger compared with a review's figures: which of them a chart can show, where, and with
+//! which differences.
 //!
-//! A figure stands on a chart if it is the same quantity of the same workload, whatever the drive's state and the host;
-//! where these differ, that is said. A figure of many threads does not stand among those of one, nor the other way round. What
-//! a whole sweep reaches, and where, stands on the chart that has most of the sweep's points; one figure as a multiple of
-//! another only where the review has both. Left out are claims about several drives at once.
+//! A chart shows a published figure of the same quantity and workload, whatever the drive's state and the host;
+//! differences of these are listed. Figures of many threads are not mixed with figures of one thread. The greatest
+//! value of a whole sweep, and the point at which it is reached, are on the chart that has most of the sweep's points.
+//! A ratio of two figures is shown only if the review has both. Not shown: claims about several drives at once.
 
 use model::media::{DriveConfig, Precondition};
 
@@ -19,10 +20,10 @@ use catalogue::DriveSheet;
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
-/// All that belong to the request's drives.
+/// Returns all published figures of the request's drives.
 ///
 /// # Errors
-/// The ledger does not read (a test sees to it that it does).
+/// The ledger cannot be read (a test ensures that it can).
 pub(super) fn published(
     request: &Request,
     chapters: &[ChapterResults],
@@ -30,7 +31,7 @@ pub(super) fn published(
     let ledger = ledger::built_in()?;
     let mut found = Vec::new();
     for (drive, sheet) in request.drives.iter().enumerate() {
-        // A drive of the user's own may have a name of the catalogue.
+        // A user's own drive may have the name of a catalogue drive.
         if !ledger::support::is_built_in(sheet) {
             continue;
         }
@@ -41,7 +42,7 @@ pub(super) fn published(
     Ok(found)
 }
 
-/// The point on each chart that shows its quantity.
+/// Returns the point on each chart that shows the quantity of a figure.
 fn on_charts(
     point: &Point,
     request: &Request,
@@ -84,12 +85,12 @@ fn on_charts(
         .into_iter()
         .map(one)
         .collect();
-    // Without the other drive, or points of it, a multiple says nothing here.
+    // A ratio is dropped if the review lacks the other drive or its points.
     told.retain(|one| form != "ratio" || one.here.is_some());
     told
 }
 
-/// Chapters whose charts show the runs of a figure, and as what: what all runs have in common.
+/// Returns the chapters whose charts show the runs of a figure, and the common settings of all runs.
 fn charts_of_all(
     of: &Measured,
     chapters: &[ChapterResults],
@@ -106,14 +107,14 @@ fn charts_of_all(
             None => all.push((chapter, settings, 1)),
         }
     }
-    // Of a sweep a chart has most points, or it shows something else.
+    // A chart must have most points of a sweep; otherwise it shows something else.
     all.retain(|(_, _, runs)| 2 * runs > of.runs.len());
     all.into_iter()
         .map(|(chapter, settings, _)| (chapter, settings))
         .collect()
 }
 
-/// What this review has of a published figure.
+/// Returns the review's own value for a published figure.
 fn here(
     point: &Point,
     (chapter, settings): (&dyn Chapter, &Settings),
@@ -132,12 +133,13 @@ fn here(
     let beside = |(chapter, settings): &(&dyn Chapter, Settings)| {
         level(over, (chapter.id(), settings), other, chapters)
     };
-    // On the same chart, where both stand there.
+    // On the same chart, if both figures are there.
     let same = charts.iter().find(|(one, _)| one.id() == chapter.id());
     Some(own / same.or(charts.first()).and_then(beside)?)
 }
 
-/// A figure of a drive in this review: of one point, the greatest of several, or where these reach it.
+/// Returns a figure of a drive in this review: of one point, the greatest of several points, or the point that reaches
+/// it.
 fn level(
     of: &Measured,
     (chapter, settings): (&str, &Settings),
@@ -183,8 +185,8 @@ fn level(
     }
 }
 
-/// Chapters whose charts show a workload, and as what: of those that run the same in different states the one whose state is
-/// nearer.
+/// Returns the chapters whose charts show a workload, and its settings there. Among chapters that run the workload in
+/// different states, the one with the closest state is chosen.
 pub(super) fn charts_of(
     shape: &Shape,
     state: Precondition,
@@ -204,16 +206,18 @@ pub(super) fn charts_of(
     all.iter().filter(|one| nearer(one)).cloned().collect()
 }
 
-/// Whether drives in one state are as in another where what lies in order matters: a new one and one filled in order.
+/// Checks whether two states are equivalent where sequential data placement matters: a new drive and one filled
+/// sequentially.
 fn like(here: Precondition, there: Precondition) -> bool {
     let in_order = |state| matches!(state, Precondition::Filled | Precondition::Fresh);
     in_order(here) == in_order(there)
 }
 
-/// What was otherwise than in the review, in words.
+/// Returns the differences from the review, as text.
 fn differences(of: &Measured, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
     let mut all = Vec::new();
-    // Memory that is written in place is the same drive in any state, and what is read at random is scattered anyway.
+    // A medium that is written in place is the same drive in any state. For random reads the placement of data does
+    // not matter.
     let config = &request.drives[drive].config;
     let in_place = matches!(config, DriveConfig::XPoint(_) | DriveConfig::Hdd(_));
     let scattered = of.state == Precondition::Filled
@@ -242,7 +246,7 @@ fn differences(of: &Measured, here: Precondition, request: &Request, drive: usiz
     all
 }
 
-/// Whose figure, its name on the page, and what makes its unit the page's.
+/// Returns the direction, the name on the page, and the factor that converts to the page's unit.
 fn quantity(figure: RunFigure) -> Option<(&'static str, &'static str, f64)> {
     let RunFigure::Of(direction, what) = figure else {
         return None;
@@ -337,7 +341,7 @@ mod tests {
         assert!(reads.source.starts_with("S4: "), "{}", reads.source);
         let mix = row(&all, "S4-008", "mix").unwrap();
         assert_eq!((mix.of, mix.settings.read_percent), ("total", Some(70)));
-        // Data sheets mean a drive that was filled in order, or a new one.
+        // Data sheets assume a drive that was filled sequentially, or a new one.
         let other = of("950pro-256");
         let written = row(&other, "S0-060", FILLED).unwrap();
         assert_eq!(
@@ -345,7 +349,7 @@ mod tests {
             ("write", "mb_s", Some(900.0))
         );
         assert_eq!(row(&other, "S0-060", "sequential"), None);
-        // 64 KiB is not the chapter's 128.
+        // 64 KiB is not the chapter's 128 KiB.
         assert_eq!(row(&all, "S4-009", "sequential"), None);
         let tail = row(&all, "S1-041", "queue-depth").unwrap();
         assert_eq!((tail.metric, tail.value), ("p99_999", Some(333.0)));
@@ -354,7 +358,7 @@ mod tests {
     #[test]
     fn what_was_otherwise_is_said() {
         let all = of("950pro-256");
-        // Rated new, measured in a guest.
+        // Rated on a new drive, measured in a guest.
         let rated = row(&all, "S0-015", "queue-depth").unwrap();
         assert_eq!(
             (rated.settings.queue_depth, &rated.differs[..]),
@@ -365,7 +369,8 @@ mod tests {
             guest.differs,
             ["a drive filled in order", "in another host, esxi-nuc"]
         );
-        // One thread at 32 deep is no point among those of four threads, and the drive alone no latency of the whole.
+        // One thread at QD32 does not belong to points of four threads, and the drive's own latency is not the total
+        // latency.
         assert_eq!(row(&all, "S0-072", "queue-depth"), None);
         assert!(row(&all, "S0-072", "one-thread").is_some());
         assert!(

@@ -1,8 +1,8 @@
-//! What a review found, as it is written to `review.json` and embedded in `review.html`.
+//! Results of a review, as written to `review.json` and embedded in `review.html`.
 //!
-//! The schema is described in `docs/review-json.md`; [`VERSION`] grows when a field changes its meaning or goes away.
-//! The bytes depend on the drives, the suite and the seed only: there is no clock in it, keys keep the order of the
-//! structs, and figures are rounded to six significant digits.
+//! The schema is described in `docs/review-json.md`. [`VERSION`] grows when a field changes its meaning or is removed.
+//! The bytes depend only on the drives, the suite and the seed: they contain no time of day, keys keep the order of
+//! the structs, and figures are rounded to six significant digits.
 
 use model::Part;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use statistics::Histogram;
 /// Version of the schema.
 pub const VERSION: u32 = 1;
 
-/// Percentiles of every latency curve: the median, and eight steps to each further nine up to 99.999.
+/// Returns the percentiles of every latency curve: the median, and eight steps for each further nine up to 99.999.
 pub fn percentile_grid() -> Vec<f64> {
     let mut grid: Vec<f64> = (0..=40)
         .map(|step| 100.0 - 100.0 * libm::exp10(-f64::from(step) / 8.0))
@@ -32,21 +32,21 @@ pub fn percentile_grid() -> Vec<f64> {
 /// A whole review.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Review {
-    /// Always `drivelab review`.
+    /// Schema name, always `drivelab review`.
     pub schema: &'static str,
-    /// See [`VERSION`].
+    /// Schema version; see [`VERSION`].
     pub version: u32,
     /// Name and version of the program.
     pub program: String,
-    /// Such as `quick` or `full`.
+    /// Name of the suite, such as `quick` or `full`.
     pub suite: String,
-    /// The review's seed.
+    /// Seed of the review.
     pub seed: u64,
-    /// With how many seeds each point of the suite is measured.
+    /// Number of seeds of each point of the suite.
     pub seeds: u32,
-    /// The host the drives were in.
+    /// Host of the drives.
     pub host: HostFacts,
-    /// What was set on every drive, in words; empty if nothing was.
+    /// Settings of every drive, as text; empty if there are none.
     pub settings: Vec<String>,
     /// The drives, in the order given.
     pub drives: Vec<DriveFacts>,
@@ -56,7 +56,7 @@ pub struct Review {
     pub band_edges: Vec<f64>,
     /// Names of the parts of a latency, in the order of [`BandFigures::parts_us`].
     pub parts: Vec<&'static str>,
-    /// What the data say in words.
+    /// Sentences of the verdict.
     pub verdict: Vec<Finding>,
     /// Published figures of these drives, for the charts that show the same quantity of the same workload.
     pub published: Vec<Published>,
@@ -64,153 +64,155 @@ pub struct Review {
     pub chapters: Vec<ChapterResults>,
 }
 
-/// A published figure of the ledger, where a chart can show it.
+/// A published figure of the ledger that a chart can show.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Published {
-    /// The drive, by its place in [`Review::drives`].
+    /// Index of the drive in [`Review::drives`].
     pub drive: usize,
-    /// The ledger's row, such as `S4-002`.
+    /// Id of the ledger's row, such as `S4-002`.
     pub row: String,
-    /// Where it was published.
+    /// Source of the publication.
     pub source: String,
-    /// What it is about.
+    /// Subject of the row.
     pub what: String,
     /// Conditions of the test.
     pub conditions: String,
-    /// `fitted` if the model was set from it, else `predicted`.
+    /// `fitted` if the model was set from it, otherwise `predicted`.
     pub stands: &'static str,
     /// Id of the chapter that runs the same workload.
     pub chapter: &'static str,
-    /// The workload.
+    /// Settings of the workload.
     pub settings: Settings,
-    /// `read`, `write`, or `total` of both.
+    /// Direction: `read`, `write`, or `total` of both.
     pub of: &'static str,
-    /// `iops`, `mb_s`, `mean`, `p50`, `p99`, `p99_99` or `p99_999`.
+    /// Metric: `iops`, `mb_s`, `mean`, `p50`, `p99`, `p99_99` or `p99_999`.
     pub metric: &'static str,
-    /// `figure` of the point that runs the workload; of all points that differ in what `settings` leave open, the
-    /// `greatest`, or the `knee`, beyond which they hardly rise: a value of what is left open; `ratio` of the figure to another.
+    /// Relation to the points. `figure`: the figure of the point that runs the workload. `greatest`: the greatest
+    /// figure of all points that match `settings`. `knee`: the value of the varied setting above which these points
+    /// hardly rise. `ratio`: the ratio of the figure to another.
     pub form: &'static str,
-    /// As published, in I/Os or 10^6 bytes a second or in microseconds; null where a range or a bound was.
+    /// Published value, in IOPS, 10^6 bytes per second or microseconds; null if a range or a bound was published.
     pub value: Option<f64>,
-    /// The least that was published; left out without a range or bound.
+    /// Lower bound; omitted without a range or bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The most.
+    /// Upper bound; omitted without a range or bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// The same of this review, where it is made of more than one of its points, or has the point: see `form`.
+    /// This review's value, if it is made from several of its points, or if `form` is `knee`; see `form`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub here: Option<f64>,
-    /// What was otherwise than in this review, in words; empty if nothing was.
+    /// Differences from this review, as text; empty if there are none.
     pub differs: Vec<String>,
 }
 
-/// The host.
+/// Facts about the host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HostFacts {
-    /// Short name.
+    /// Short name of the host.
     pub id: String,
-    /// Full name.
+    /// Full name of the host.
     pub name: String,
     /// Every figure with its source.
     pub figures: Vec<Figure>,
 }
 
-/// What is known of a drive before it runs.
+/// Facts about a drive that are known before it runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DriveFacts {
-    /// Short name.
+    /// Short name of the drive.
     pub id: String,
-    /// Full name.
+    /// Full name of the drive.
     pub name: String,
-    /// Short name for charts and sentences, unique in the review.
+    /// Label for charts and sentences, unique in the review.
     pub label: String,
-    /// Whether it is a drive of the catalogue, which sentences call "the P4800X"; a user's drive has a name of its own.
+    /// Whether the drive is in the catalogue. Sentences call such a drive "the P4800X"; a user's drive has a name of
+    /// its own.
     #[serde(skip)]
     pub catalogued: bool,
-    /// How a page that simulates runs it again; `None` if it cannot.
+    /// Command-line form for a page that simulates it; `None` if that is not possible.
     #[serde(skip)]
     pub again: Option<Again>,
-    /// Whether it is a cluster, whose watts are those of nodes.
+    /// Whether the pool is a cluster, whose power is that of its nodes.
     #[serde(skip)]
     pub clustered: bool,
-    /// The medium in a reader's words.
+    /// Name of the medium for readers.
     pub medium: String,
-    /// Such as `HHHL card`.
+    /// Form factor, such as `HHHL card`.
     pub form_factor: String,
-    /// Such as `PCIe 3.0 x4, NVMe`.
+    /// Interface, such as `PCIe 3.0 x4, NVMe`.
     pub interface: String,
-    /// What a pool promises, and what loses it; absent for a drive.
+    /// Durability guarantee of a pool, and the failures that lose data; absent for a drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
-    /// Bytes a host can address.
+    /// Bytes that a host can address.
     pub capacity_bytes: u64,
-    /// I/O queues it offers.
+    /// Number of I/O queues.
     pub io_queues: u16,
     /// Rated endurance in bytes written; null if not published.
     pub endurance_bytes: Option<u64>,
     /// Warranty in years; null if not published.
     pub warranty_years: Option<f64>,
-    /// Drive writes a day over the warranty; null if endurance or warranty is not published.
+    /// Drive writes per day over the warranty; null if endurance or warranty is not published.
     pub drive_writes_per_day: Option<f64>,
-    /// Price in dollars; null if not published.
+    /// Price in US dollars; null if not published.
     pub price_usd: Option<f64>,
-    /// When that was the price; null if it is not known.
+    /// Date of the price; null if not known.
     pub price_date: Option<String>,
-    /// Dollars for 10^9 bytes; null if the price is not published.
+    /// US dollars per 10^9 bytes; null if the price is not published.
     pub usd_per_gb: Option<f64>,
-    /// How well published measurements support its model.
+    /// Support of the model by published measurements.
     pub support: Support,
-    /// How many of its figures are of each kind.
+    /// Number of its figures by kind.
     pub kinds: Kinds,
-    /// Which assumed figures move a headline, if it was asked for; the strongest first.
+    /// Assumed figures that change a headline, the strongest first; `None` if the analysis was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Vec<Moved>>,
     /// Every figure of the drive's sheet with its kind and source.
     pub figures: Vec<Figure>,
 }
 
-/// How many figures are of each kind.
+/// Number of figures by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Kinds {
-    /// Stated by the maker.
+    /// Figures specified by the maker.
     pub spec: usize,
-    /// Measured by somebody.
+    /// Figures measured by others.
     pub measured: usize,
-    /// Set so that the model gives a published figure.
+    /// Figures set so that the model reproduces a published figure.
     pub fitted: usize,
-    /// Assumed: not in our sources.
+    /// Assumed figures: not published in our sources.
     pub assumed: usize,
 }
 
 impl Kinds {
-    /// All of them.
+    /// Returns the number of all figures.
     pub const fn all(self) -> usize {
         self.spec + self.measured + self.fitted + self.assumed
     }
 }
 
-/// How well published measurements support a drive's model.
+/// Support of a drive's model by published measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Support {
-    /// `well known`, `partly known`, `known by its family`, `a guess`, `your fit` or `not judged yet`.
+    /// Support level: `well known`, `partly known`, `known by its family`, `a guess`, `your fit` or `not judged yet`.
     pub grade: &'static str,
-    /// The rows behind that, in words.
+    /// The supporting rows, as text.
     pub text: String,
-    /// The same in numbers; null where no published row measures it.
+    /// The supporting rows in numbers; null if no published row measures the drive.
     pub rows: Option<crate::ledger::support::Support>,
 }
 
 /// One figure of a drive's or host's sheet.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Figure {
-    /// Dotted key.
+    /// Dotted key of the figure.
     pub key: String,
-    /// As written, with its unit.
+    /// Value as written, with its unit.
     pub value: String,
-    /// `spec`, `measured`, `fitted` or `assumed`.
+    /// Kind: `spec`, `measured`, `fitted` or `assumed`.
     pub kind: &'static str,
-    /// Where it comes from, or why it was assumed.
+    /// Source of the value, or the reason for an assumption.
     pub source: String,
 }
 
@@ -223,76 +225,76 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Points that belong together.
+/// Results of a chapter.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ChapterResults {
     /// Short name, also the anchor in the page.
     pub id: &'static str,
-    /// Heading.
+    /// Heading of the chapter.
     pub title: &'static str,
     /// The points, in the order of the suite.
     pub points: Vec<Point>,
 }
 
-/// One workload, and what each drive did with it.
+/// One workload, and the results of each drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// Unique in the review; with the review's seed it gives [`Point::seed`].
+    /// Name, unique in the review. [`Point::seed`] follows from it and the review's seed.
     pub name: String,
-    /// What varies within the chapter.
+    /// Settings that vary within the chapter.
     pub settings: Settings,
-    /// State of the drives at the start: `fresh`, `filled` or `steady`.
+    /// Initial state of the drives: `fresh`, `filled` or `steady`.
     pub state: &'static str,
     /// Seed of the random streams (below 2^53, so that every JSON reader keeps it).
     pub seed: u64,
-    /// By drive, in the order of [`Review::drives`]; null where a drive has no such point.
+    /// Results in the order of [`Review::drives`]; null where a drive has no such point.
     pub results: Vec<Option<Measurement>>,
 }
 
-/// What one drive did with one workload.
+/// Results of one drive with one workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Measurement {
-    /// The job as fio reads it; for a trace, how it was replayed.
+    /// The job as fio reads it; for a trace, the parameters of the replay.
     pub job: String,
-    /// Virtual seconds over which it was counted.
+    /// Counted time in virtual seconds.
     pub seconds: f64,
-    /// Reads; null if there were none.
+    /// Results of reads; null if there were none.
     pub read: Option<Figures>,
-    /// Writes; null if there were none.
+    /// Results of writes; null if there were none.
     pub write: Option<Figures>,
-    /// Half the 95 % interval of the mean latency of all I/Os as a share of it, from slices of the run; of a trace, half
-    /// of what lies between the means of its seeds; null where it is too short to tell.
+    /// Half the 95 % interval of the mean latency of all I/Os, as a share of it, from slices of the run. For a trace,
+    /// half the range of the means of its seeds. Null if the run is too short.
     pub mean_error: Option<f64>,
-    /// Whether that is small enough for the mean to be taken as known; null where nothing depends on it.
+    /// Whether the interval is narrow enough for the mean to be known; null where the mean is not used.
     pub converged: Option<bool>,
-    /// Mean power; null if the model has no power for it.
+    /// Mean power in watts; null if the model has no power for the drive.
     pub watts: Option<f64>,
-    /// Bytes programmed into the medium for each byte the host wrote; null without writes.
+    /// Bytes programmed into the medium for each byte that the host wrote; null without writes.
     pub write_amplification: Option<f64>,
-    /// Share of the time the controller was busy, 0 to 1.
+    /// Utilisation of the controller, 0 to 1.
     pub controller_busy: Option<f64>,
-    /// Share of the time the link or data path was busy, 0 to 1.
+    /// Utilisation of the link or data path, 0 to 1.
     pub link_busy: Option<f64>,
-    /// Mean share of the dies that were busy, 0 to 1.
+    /// Mean utilisation of the dies, 0 to 1.
     pub medium_busy: Option<f64>,
-    /// Cores of the host kept busy.
+    /// Number of busy cores of the host.
     pub host_cores: Option<f64>,
-    /// What each member of a pool did; left out for a drive.
+    /// Figures of each member of a pool; omitted for a drive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberFigures>,
     /// Figures over time, where the chapter shows them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
-    /// What a reader should know about this run.
+    /// Notes on this run for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The same with each seed alone, where there are several: the verdict asks them.
+    /// Results of each seed, if there are several; the verdict uses them.
     #[serde(skip)]
     pub each: Vec<Measurement>,
 }
 
 impl Measurement {
-    /// The figures of one direction: `read` or `write`.
+    /// Returns the figures of one direction: `read` or `write`.
     pub fn of(&self, direction: &str) -> Option<&Figures> {
         match direction {
             "read" => self.read.as_ref(),
@@ -300,7 +302,7 @@ impl Measurement {
         }
     }
 
-    /// A figure by the names that [`Published`] has: `total` has rates only.
+    /// Returns a figure by the names in [`Published`]; `total` has only rates.
     pub(crate) fn named(&self, of: &str, metric: &str) -> Option<f64> {
         if of == "total" {
             let both = [&self.read, &self.write].into_iter().flatten();
@@ -323,51 +325,51 @@ impl Measurement {
         }
     }
 
-    /// Reads and writes a second.
+    /// Returns the IOPS of reads and writes together.
     pub fn iops(&self) -> f64 {
         let of = |figures: &Option<Figures>| figures.as_ref().map_or(0.0, |figures| figures.iops);
         of(&self.read) + of(&self.write)
     }
 }
 
-/// One direction of a measurement.
+/// Results of one direction of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Figures {
-    /// I/Os counted.
+    /// Number of I/Os counted.
     pub ios: u64,
-    /// I/Os that failed.
+    /// Number of I/Os that failed.
     pub errors: u64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: f64,
-    /// From submission to completion.
+    /// Latency from submission to completion.
     pub latency: Latency,
-    /// Between which ends the seeds differ; left out where there is one seed.
+    /// Ranges over the seeds; omitted with one seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub across_seeds: Option<Across>,
-    /// Where the time went; null for a band with fewer than ten I/Os.
+    /// Latency breakdown by band; null for a band with fewer than ten I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<Vec<Option<BandFigures>>>,
 }
 
-/// The least and the greatest of what each seed alone gives; null where one of them has no figure.
+/// Ranges over the seeds, least to greatest; null where a seed has no figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Across {
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: [f64; 2],
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: [f64; 2],
     /// Mean latency in microseconds.
     pub mean_us: [f64; 2],
     /// The percentiles of [`Latency::intervals_us`].
     pub percentiles_us: [Option<[f64; 2]>; 5],
-    /// Those of [`Latency::at`], at points whose whole distribution is shown.
+    /// Values of [`Latency::at`], at points whose whole distribution is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Option<[f64; 2]>>,
 }
 
-/// The least and the greatest; `None` if one is missing or there are none.
+/// Returns the least and the greatest value; `None` if one is missing or there are none.
 fn ends(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 2]> {
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     let least = values.iter().copied().reduce(f64::min)?;
@@ -375,7 +377,8 @@ fn ends(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 2]> {
 }
 
 impl Across {
-    /// Of the same direction with each seed; `None` with fewer than two. `whole` also gives [`Across::at`].
+    /// Returns the ranges of one direction over the seeds; `None` with fewer than two. `whole` includes
+    /// [`Across::at`].
     pub fn of(each: &[&Figures], whole: bool) -> Option<Across> {
         if each.len() < 2 {
             return None;
@@ -398,13 +401,13 @@ impl Across {
 /// A latency distribution in microseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Latency {
-    /// Mean.
+    /// Mean latency.
     pub mean_us: f64,
-    /// Smallest.
+    /// Minimum latency.
     pub min_us: f64,
-    /// Largest.
+    /// Maximum latency.
     pub max_us: f64,
-    /// 50th percentile; null when fewer than ten samples lie beyond it, as for all percentiles.
+    /// 50th percentile; null if fewer than ten samples lie beyond it, as for all percentiles.
     pub p50_us: Option<f64>,
     /// 99th percentile.
     pub p99_us: Option<f64>,
@@ -414,24 +417,24 @@ pub struct Latency {
     pub p99_99_us: Option<f64>,
     /// 99.999th percentile.
     pub p99_999_us: Option<f64>,
-    /// Within which these five lie with 95 % probability, from the number of samples and how they cluster; null where the
-    /// percentile is.
+    /// 95 % confidence intervals of these five percentiles, from the number of samples and their clustering; null
+    /// where the percentile is null.
     pub intervals_us: [Option<[f64; 2]>; 5],
-    /// At each of [`Review::percentiles`].
+    /// Latency at each of [`Review::percentiles`].
     pub at: Vec<Option<f64>>,
 }
 
 /// The I/Os of one band of percentiles.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BandFigures {
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
     /// Mean of each part in microseconds, in the order of [`Review::parts`].
     pub parts_us: [f64; Part::COUNT],
 }
 
 impl Latency {
-    /// The five percentiles that have a name.
+    /// Returns the five named percentiles.
     pub fn named(&self) -> [Option<f64>; 5] {
         [
             self.p50_us,
@@ -442,7 +445,7 @@ impl Latency {
         ]
     }
 
-    /// The distribution in a histogram that is not empty.
+    /// Returns the distribution of a histogram that is not empty.
     pub fn of(histogram: &Histogram, grid: &[f64]) -> Latency {
         let at = |percent: f64| histogram.percentile(percent).map(|span| rounded(span.us()));
         let interval = |percent: f64| {
@@ -465,7 +468,7 @@ impl Latency {
 }
 
 impl Review {
-    /// The bytes of `review.json`: indented as far down as people read, a line for each point.
+    /// Returns the bytes of `review.json`, indented at the levels that people read, with one line for each point.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("a review has no maps with odd keys");
         let mut text = String::new();
@@ -474,7 +477,7 @@ impl Review {
         text
     }
 
-    /// Keeps which assumed figures move each drive's headlines, and says it in words.
+    /// Stores the assumed figures that change each drive's headlines, and adds sentences about them.
     pub fn tell_sensitivity(&mut self, of_drives: Vec<Vec<Moved>>) {
         for (drive, moved) in self.drives.iter_mut().zip(of_drives) {
             self.verdict.push(Finding {
@@ -485,23 +488,23 @@ impl Review {
         }
     }
 
-    /// The chapter of this id.
+    /// Returns the chapter with this id.
     pub fn chapter(&self, id: &str) -> Option<&ChapterResults> {
         self.chapters.iter().find(|chapter| chapter.id == id)
     }
 
-    /// The points of a chapter, if there are any.
+    /// Returns the points of a chapter, if there are any.
     pub fn points(&self, chapter: &str) -> impl Iterator<Item = &Point> {
         let chapter = self.chapter(chapter).into_iter();
         chapter.flat_map(|chapter| &chapter.points)
     }
 
-    /// The first point of a chapter that is wanted.
+    /// Returns the first point of a chapter that `wanted` selects.
     pub(crate) fn find(&self, chapter: &str, wanted: impl Fn(&Point) -> bool) -> Option<&Point> {
         self.points(chapter).find(|point| wanted(point))
     }
 
-    /// The most that a drive did in a direction over a chapter's points.
+    /// Returns the maximum figure of a drive in a direction over a chapter's points.
     pub(crate) fn most(
         &self,
         (chapter, drive, direction): (&str, usize, &str),
@@ -514,7 +517,7 @@ impl Review {
     }
 }
 
-/// Levels of nesting that get lines of their own: the review, its lists, a chapter, its points.
+/// Levels of nesting with lines of their own: the review, its lists, a chapter, its points.
 const INDENTED: usize = 4;
 
 fn write_lines(value: &serde_json::Value, level: usize, text: &mut String) {
@@ -524,7 +527,7 @@ fn write_lines(value: &serde_json::Value, level: usize, text: &mut String) {
             .iter()
             .map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), value))
             .collect(),
-        // A list of numbers or words stays on its line.
+        // A list of numbers or words is written on one line.
         Value::Array(items) if level < INDENTED && items.iter().any(Value::is_object) => {
             items.iter().map(|item| (String::new(), item)).collect()
         }

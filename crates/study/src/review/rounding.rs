@@ -1,6 +1,6 @@
-//! How exactly a review tells figures.
+//! Precision of the figures of a review.
 
-/// Six significant digits: all that a figure of a model deserves, and shorter to write.
+/// Rounds to six significant digits: sufficient for a modelled figure, and shorter to write.
 pub fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

@@ -1,10 +1,11 @@
-//! Rounds until steady: the steps of a plan of `drivelab measure`, run again and again on one drive that keeps its state.
+//! Rounds until steady state: the steps of a plan of `drivelab measure`, repeated on one drive that keeps its state.
 //!
-//! A new drive is filled as the plan says, then whole rounds follow until the last five are steady by SNIA's rule, at most as
-//! many as the plan allows; with each seed anew. The course is the same as of a real drive ([`crate::measure::Course`]). A drive
-//! of flash runs scaled ([`super::scaled`]), and a minute is as much shorter; a step ends sooner where the suite has no I/Os for
-//! that, and notes say so. What a step shows is of the last five rounds. Left out: purging (the drive is new), and what
-//! differs because a shortened step writes less of the drive.
+//! For each seed, a new drive is filled as the plan states. Whole rounds follow until the last five meet SNIA's
+//! steady-state rule, up to the plan's maximum number of rounds. The logic is the same as for a real drive
+//! ([`crate::measure::Course`]). A flash drive runs scaled ([`super::scaled`]), and a minute is shorter by the same
+//! factor. A step ends earlier if the suite does not have enough I/Os for it, and notes state that. The result of a
+//! step is that of the last five rounds. Not modelled: purging (the drive is new), and effects of a shortened step
+//! that writes less of the drive.
 
 use std::collections::VecDeque;
 
@@ -29,34 +30,34 @@ struct Turn<'a> {
     spec: &'a PointSpec,
     ramp: Span,
     length: Span,
-    /// Of the minute that the specification has.
+    /// Share of the specification's minute that the step runs.
     share: f64,
 }
 
-/// What one seed did.
+/// Results of one seed.
 struct Run {
     /// The last five rounds of each step.
     last: Vec<VecDeque<Outcome>>,
     /// The text of each step's first run.
     jobs: Vec<String>,
-    /// Of the step that tells: one entry a round.
+    /// Series of the step that determines steady state, with one entry per round.
     course: Series,
     rounds: u32,
     is_steady: bool,
 }
 
-/// The name of the step that a point shows.
+/// Returns the name of the step that a point shows.
 fn step_of(spec: &PointSpec) -> &str {
     spec.name.rsplit('/').next().unwrap_or_default()
 }
 
-/// Seconds of a plan's step.
+/// Returns the seconds of a plan's step.
 fn seconds(step: &Step) -> f64 {
     step.seconds().unwrap_or(60.0)
 }
 
 impl Runner<'_> {
-    /// All points of a plan on a drive, in the order of `specs`.
+    /// Runs all points of a plan on a drive, in the order of `specs`.
     pub(super) fn in_rounds(
         &self,
         drive: usize,
@@ -89,7 +90,8 @@ impl Runner<'_> {
         Ok(specs.iter().map(result).collect())
     }
 
-    /// How long each step runs, from its rate on a drive in computed steady state, which is not the one of the rounds.
+    /// Computes the length of each step from its rate on a drive in computed steady state, which differs from the
+    /// state of the rounds.
     fn turns<'a>(
         &self,
         plan: &'a Plan,
@@ -125,7 +127,7 @@ impl Runner<'_> {
         Ok(turns)
     }
 
-    /// A new drive, filled, then rounds until they are steady.
+    /// Fills a new drive, then runs rounds until steady state.
     fn rounds_of(
         &self,
         plan: &Plan,
@@ -181,7 +183,7 @@ impl Runner<'_> {
     }
 }
 
-/// A step that fills the drive.
+/// Returns the job of a step that fills the drive.
 fn filling(step: &Step) -> String {
     let mut text = format!("[{}]\nioengine=libaio\n", step.name);
     for (key, value) in &step.options {
@@ -190,7 +192,7 @@ fn filling(step: &Step) -> String {
     text
 }
 
-/// Adds a round.
+/// Adds a round to the series.
 fn tell(course: &mut Series, outcome: &Outcome) {
     let found = super::measure::measurement(&[outcome], Default::default());
     let figures = found.write.as_ref().or(found.read.as_ref());
@@ -202,7 +204,7 @@ fn tell(course: &mut Series, outcome: &Outcome) {
     course.ios_an_interval = of(&|it| it.ios as f64).unwrap_or(0.0);
 }
 
-/// A step over the last five rounds of all seeds.
+/// Returns the measurement of a step over the last five rounds of all seeds.
 fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measurement {
     let outcomes: Vec<Vec<Outcome>> = runs
         .iter()
@@ -235,7 +237,7 @@ fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measuremen
     result
 }
 
-/// After how many rounds the seeds were steady.
+/// Returns a note on the number of rounds until steady state, over the seeds.
 fn judged(runs: &[Run]) -> String {
     let rounds = runs.iter().map(|run| run.rounds);
     let (least, most) = (rounds.clone().min(), rounds.max());

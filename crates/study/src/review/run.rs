@@ -1,10 +1,10 @@
 //! Runs the points of a review on all cores.
 //!
-//! As in a laboratory, a drive is prepared once and then put through the points of a series one after the other (a
-//! series is a chapter's reads, or its writes). Series are independent of each other and run in parallel; every run is
-//! seeded from the review's seed and the point's name. So the results do not depend on the number of threads, nor on
-//! which drives stand beside. All drives meet the same seeds, that is, the same accesses, but for a run that turns out
-//! too short on a drive: it is made again with another seed.
+//! As in a laboratory, a drive is prepared once and then runs the points of a series in sequence (a series is a
+//! chapter's reads, or its writes). Series are independent of each other and run in parallel. Every run is seeded from
+//! the review's seed and the point's name, so the results depend neither on the number of threads nor on the other
+//! drives of the review. All drives receive the same seeds, that is, the same accesses. The exception is a run that is
+//! too short on a drive: it is repeated with another seed.
 
 use model::{Span, Stream};
 use rayon::prelude::*;
@@ -19,18 +19,18 @@ use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::Job;
 
-/// What a review tells while it works.
+/// Progress of a review.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event<'a> {
-    /// So many more runs are to come.
+    /// This number of additional runs is planned.
     Planned(usize),
-    /// One begins.
+    /// The run with this name begins.
     Begun(&'a str),
-    /// One is done.
+    /// The run with this name is done.
     Done(&'a str),
 }
 
-/// Listens to [`Event`]s, from any thread.
+/// Receives [`Event`]s, from any thread.
 pub type Listener<'a> = &'a (dyn Fn(Event<'_>) + Sync);
 
 /// The points of one series on one drive, by their index.
@@ -52,7 +52,7 @@ pub(super) struct Runner<'a> {
     pub(super) listener: Listener<'a>,
 }
 
-/// What was found so far.
+/// Results so far.
 pub(super) struct Found<'a> {
     pub(super) drives: usize,
     /// Points, each with the id of its chapter.
@@ -60,20 +60,20 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The points of a chapter.
+    /// Returns the points of a chapter.
     pub(super) fn points(&self, chapter: &str) -> impl Iterator<Item = &'a Point> {
         let points = self.points.iter();
         points.filter_map(move |(id, point)| (*id == chapter).then_some(point))
     }
 }
 
-/// The seed of a point; below 2^53, so that every JSON reader keeps it.
+/// Returns the seed of a point; below 2^53, so that every JSON reader keeps it.
 pub fn seed_of(review: u64, point: &str) -> u64 {
     Stream::new(review, point).bits() >> 12
 }
 
 impl Runner<'_> {
-    /// The points, each with its chapter.
+    /// Runs the points and returns them, each with its chapter.
     pub(super) fn run_all(
         &self,
         specs: &[PointSpec],
@@ -107,7 +107,7 @@ impl Runner<'_> {
         Ok(together(chapters.zip(points)))
     }
 
-    /// Which points follow each other on which drive.
+    /// Groups the points that run in sequence on one drive.
     fn series(&self, specs: &[PointSpec]) -> Vec<Series> {
         let mut all: Vec<Series> = Vec::new();
         for drive in 0..self.request.drives.len() {
@@ -139,7 +139,8 @@ impl Runner<'_> {
         all
     }
 
-    /// Whether a drive's logical blocks are small enough for a point: in blocks of 4096 B there is nothing of 512 B.
+    /// Checks whether a drive's logical blocks are small enough for a point: a drive with 4096 B blocks has no 512 B
+    /// I/O.
     fn has_blocks_for(&self, spec: &PointSpec, drive: usize) -> bool {
         let block = u64::from(self.request.block_of(drive));
         let whole = |bytes: Option<u64>| bytes.is_none_or(|bytes| bytes.is_multiple_of(block));
@@ -192,8 +193,8 @@ impl Runner<'_> {
         Ok(results)
     }
 
-    /// A run with a seed that none before it on this bench had: writes to the same places in the same order would find
-    /// whole blocks of flash without valid pages, and collection would look cheaper than it is.
+    /// Runs with a seed that no previous run on this bench had. Repeated writes to the same addresses in the same
+    /// order would leave whole flash blocks without valid pages, and garbage collection would look cheaper than it is.
     pub(super) fn once(
         &self,
         bench: &mut Bench<'_>,
@@ -215,7 +216,7 @@ impl Runner<'_> {
     }
 }
 
-/// Specs of one name are one point, whose jobs differ from drive to drive.
+/// Merges specs with one name into one point, whose jobs differ between drives.
 fn together(points: impl Iterator<Item = (&'static str, Point)>) -> Vec<(&'static str, Point)> {
     let mut all: Vec<(&'static str, Point)> = Vec::new();
     for (chapter, point) in points {
@@ -231,7 +232,7 @@ fn together(points: impl Iterator<Item = (&'static str, Point)>) -> Vec<(&'stati
     all
 }
 
-/// A suite's own job text, read back.
+/// Parses the text of a suite's own job.
 pub(super) fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
     let surroundings = Surroundings {
         environment: &|_| None,
@@ -241,16 +242,16 @@ pub(super) fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
     fio::read_text(name, text, &surroundings).map(|set| set.jobs)
 }
 
-/// How long it takes to do so many I/Os at this rate, but not longer than `longest`.
+/// Returns the time for `ios` I/Os at this rate, at most `longest`.
 pub(super) fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
     let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
-    // The bound first: as many I/Os as a suite without a number asks for may be more time than there is.
+    // The bound is applied first: a suite without a limit requests so many I/Os that the time may overflow.
     let runtime = longest.map_or(runtime, |most| runtime.min(most));
-    // Whole milliseconds, so that the job reads well.
+    // Whole milliseconds, for a readable job.
     Span::from_ms(runtime.ns().div_ceil(1_000_000))
 }
 
-/// Reads and writes a second of all threads, from their first start to their last completion.
+/// Returns the rate of reads and writes of all threads, from their first start to their last completion.
 pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     let threads = outcome.threads.iter();
     let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn a_run_without_a_number_of_ios_takes_as_long_as_its_source_says() {
         let minute = Span::from_ms(60_000);
-        // A trillion I/Os at thirty a second are more nanoseconds than fit.
+        // A trillion I/Os at 30 IOPS are more nanoseconds than the type can hold.
         assert_eq!(time_for(1 << 40, 30.0, Some(minute)), minute);
         assert_eq!(time_for(1000, 300_000.0, Some(minute)), Span::from_ms(4));
     }

@@ -1,24 +1,25 @@
-//! A small drive or pool that stands for a whole one, so that hours of writing are simulated in seconds.
+//! A small drive or pool that represents a whole one, so that hours of writing are simulated in seconds.
 //!
-//! Members, and what tiers limit by bytes, are smaller by one factor ([`model::media::Medium::shrunk`]): rates stay, and
-//! what fills, fills that many times as fast, so times of such a run are multiplied by the factor. A pool with an intent log
-//! or a hard disk is never scaled: five seconds and seeks stay what they are. Nor is one further than its smallest member
-//! can be: blocks of flash have a least size, and what is small has few units to tell shares by.
+//! Members, and byte limits of tiers, are reduced by one factor ([`model::media::Medium::shrunk`]). Rates are
+//! unchanged, and buffers fill faster by the factor, so times of such a run are multiplied by it. A pool with an
+//! intent log or a hard disk is never scaled, because the five seconds of a transaction group and seek times do not
+//! scale. No pool is scaled further than its smallest member allows: flash blocks have a minimum size, and a small
+//! member has too few units for accurate shares.
 
 use model::media::{DriveConfig, Medium};
 
 use super::cache::cache_of;
 
-/// Smaller by these; the first that every member can be.
+/// Scaling factors; the first that every member allows is used.
 const FACTORS: [u64; 6] = [200, 100, 50, 20, 10, 5];
 
-/// No member is made smaller than this.
+/// Minimum bytes of a scaled member.
 const LEAST: f64 = 256e6;
 
-/// How far members may be from the factor.
+/// Maximum deviation of a member from the factor, as a share.
 const OFF: f64 = 0.1;
 
-/// A drive, and how many times larger the whole one is.
+/// A drive, and the factor by which the whole one is larger.
 #[derive(Debug)]
 pub(crate) struct Scaled {
     pub(crate) drive: DriveConfig,
@@ -26,7 +27,7 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
-    /// Not smaller.
+    /// Returns the unscaled drive.
     pub(super) fn whole(drive: &DriveConfig) -> Scaled {
         Scaled {
             drive: drive.clone(),
@@ -34,7 +35,7 @@ impl Scaled {
         }
     }
 
-    /// As small as it can be and still stand for the whole.
+    /// Returns the smallest drive that still represents the whole one.
     pub(crate) fn of(whole: &DriveConfig) -> Scaled {
         let bytes = whole.capacity_bytes();
         for factor in FACTORS {
@@ -44,7 +45,7 @@ impl Scaled {
             };
             let small = leaves(&drive).into_iter();
             if small.zip(leaves(whole)).all(alike) {
-                // Of a pool with a cache that is what fills.
+                // In a pool with a cache, the cache determines the time to fill.
                 let fills =
                     |it: &DriveConfig| cache_of(it).map_or(it.capacity_bytes(), |it| it.bytes);
                 let stretch = fills(whole) as f64 / fills(&drive) as f64;
@@ -55,7 +56,7 @@ impl Scaled {
     }
 }
 
-/// Bytes of each drive; none can be smaller where a hard disk is among them.
+/// Returns the bytes of each drive; none can be scaled if one of them is a hard disk.
 fn leaves(drive: &DriveConfig) -> Vec<f64> {
     match drive {
         DriveConfig::Pool(pool) => {

@@ -1,8 +1,9 @@
-//! Several seeds of one workload taken together: their figures, how far they differ, and whether the mean is known.
+//! Combination of several seeds of one workload: their figures, their ranges, and whether the mean is known.
 //!
-//! A mean is known when half its 95 % interval, from slices of the runs, is within [`KNOWN`], and when they have lasted
-//! as long as a drive may take to settle: what has not begun to change looks very sure of itself. A trace is replayed
-//! whole and what it asks for changes as it goes, so its slices say nothing; there the means of its seeds must agree.
+//! A mean is known under two conditions. Half its 95 % interval, from slices of the runs, is within [`KNOWN`], and the
+//! runs have lasted as long as a drive may take to settle, because a rate that has not yet begun to change has a
+//! misleadingly narrow interval. A trace is replayed whole and its load changes over time, so its slices are not
+//! comparable; for a trace, the means of the seeds must agree.
 
 use lab::Outcome;
 use model::Span;
@@ -11,25 +12,26 @@ use super::measure::{Keep, measurement};
 use super::results::{Across, Figures, Measurement, rounded};
 use super::suite::Effort;
 
-/// The mean is known when half its 95 % interval is at most this share of it.
+/// Maximum half-width of the 95 % interval of a known mean, as a share of it.
 const KNOWN: f64 = 0.05;
 
-/// How sure a figure is, of a point that may run on: of several the last decides.
+/// Certainty of a figure of a point that may continue. Of several figures, the greatest variant decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Certainty {
-    /// As wanted.
+    /// As precise as required.
     Known,
-    /// It may become known.
+    /// Not precise enough; more I/Os may suffice.
     Open,
-    /// It will not be, however long the point may run.
+    /// Not precise enough, even after the maximum number of I/Os.
     OutOfReach,
 }
 
-/// By how much an interval is taken for too wide, because one of few slices is itself only known to a fifth.
+/// Factor for doubt about the interval: with few slices, its width is known only to about a fifth.
 const DOUBT: f64 = 1.25;
 
 impl Certainty {
-    /// Of a relative error after a share `1 / more` of all I/Os that there can be: it shrinks with their root.
+    /// Returns the certainty of a relative error after a share `1 / more` of the maximum number of I/Os. The error
+    /// shrinks with the square root of the I/Os.
     fn of(error: f64, wanted: f64, more: f64) -> Certainty {
         match () {
             () if error <= wanted => Certainty::Known,
@@ -39,12 +41,13 @@ impl Certainty {
     }
 }
 
-/// Whether the mean is known, of a drive that may take so long to settle.
+/// Checks whether the mean is known, for a drive that may take `settling` to settle.
 pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
     mean_certainty(result, settling, 1.0) == Certainty::Known
 }
 
-/// How sure the mean is, of a drive that may take so long to settle: before that nothing can be said.
+/// Returns the certainty of the mean, for a drive that may take `settling` to settle. Before that time, the mean is
+/// not known.
 pub(super) fn mean_certainty(result: &Measurement, settling: Span, more: f64) -> Certainty {
     match result.mean_error {
         Some(error) if result.seconds >= settling.seconds() => Certainty::of(error, KNOWN, more),
@@ -52,8 +55,8 @@ pub(super) fn mean_certainty(result: &Measurement, settling: Span, more: f64) ->
     }
 }
 
-/// How sure the median and the 99th percentile are in each direction, if half their intervals shall be at most this share of
-/// them.
+/// Returns the certainty of the median and p99 in each direction, if half their intervals must be at most this share
+/// of them.
 pub(super) fn percentiles_certainty(result: &Measurement, share: f64, more: f64) -> Certainty {
     let of = |figures: &Figures| {
         let latency = &figures.latency;
@@ -73,8 +76,8 @@ pub(super) fn percentiles_certainty(result: &Measurement, share: f64, more: f64)
     each.max().unwrap_or(Certainty::Known)
 }
 
-/// Says whether the mean of a user's own job is known, which runs as long as it says: drives settle sooner if they only
-/// read.
+/// Notes whether the mean of a user's own job is known. Such a job runs for its own time. Drives settle sooner if they
+/// are only read.
 pub(super) fn tell_convergence_as_given(effort: Effort, result: &mut Measurement) {
     let settling = match result.write {
         None => effort.ramp,
@@ -84,7 +87,7 @@ pub(super) fn tell_convergence_as_given(effort: Effort, result: &mut Measurement
     tell_convergence(known, result);
 }
 
-/// Says whether the mean is known, and if not, how far from it.
+/// Notes whether the mean is known, and if not, its error.
 pub(super) fn tell_convergence(known: bool, result: &mut Measurement) {
     result.converged = Some(known);
     if known {
@@ -100,7 +103,7 @@ pub(super) fn tell_convergence(known: bool, result: &mut Measurement) {
     });
 }
 
-/// Says of a trace whether its seeds agree on the mean.
+/// Notes for a trace whether its seeds agree on the mean.
 pub(super) fn tell_scatter(result: &mut Measurement) {
     let mean = |one: &Measurement| {
         let of = |figures: &Option<Figures>| {
@@ -131,13 +134,14 @@ pub(super) fn tell_scatter(result: &mut Measurement) {
     }
 }
 
-/// Reads and writes.
+/// Returns the number of reads and writes.
 fn counted(result: &Measurement) -> u64 {
     let ios = |of: &Option<Figures>| of.as_ref().map_or(0, |figures| figures.ios);
     ios(&result.read) + ios(&result.write)
 }
 
-/// The figures of all seeds together, of each, and how far they differ; `whole` also over the whole distribution.
+/// Returns the combined figures of all seeds, those of each seed, and their ranges; `whole` includes the whole
+/// distribution.
 pub(super) fn of_seeds(of_seed: &[Vec<Outcome>], keep: Keep, whole: bool) -> Measurement {
     let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
     let mut result = measurement(&all, keep);
@@ -152,7 +156,7 @@ pub(super) fn of_seeds(of_seed: &[Vec<Outcome>], keep: Keep, whole: bool) -> Mea
 }
 
 impl Measurement {
-    /// How far the seeds differ, in each direction.
+    /// Stores the ranges over seeds in each direction.
     pub(super) fn tell_across(&mut self, whole: bool) {
         let of = |direction: fn(&Measurement) -> &Option<Figures>| {
             let each: Option<Vec<&Figures>> = self

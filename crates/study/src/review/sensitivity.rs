@@ -1,10 +1,10 @@
-//! Which assumed figures move what a review says: each assumed figure of each drive's sheet is made a third less and half
-//! as much again, everything else held, and the headlines are measured anew with the same seed.
+//! Sensitivity of a review to assumed figures: each assumed figure of each drive's sheet is divided and multiplied by
+//! 1.5, with all else unchanged, and the headlines are measured again with the same seed.
 //!
-//! An assumed figure has no published range: a factor of 1.5 either way stands for one. Measured is on a drive with fewer
-//! blocks, prepared at once, so the figures are those of the small drive; told is the change, as a share, where it is
-//! more than [`TOLD`] of what the drive has as it is. Left out: figures that are words or zero, values that make no drive,
-//! figures that matter only together, figures of the host.
+//! An assumed figure has no published range; a factor of 1.5 in either direction represents one. The measurement uses
+//! a drive with fewer blocks, preconditioned at once, so the figures are those of the small drive. A change is
+//! reported, as a share, if it exceeds [`TOLD`] of the unchanged value. Not covered: figures that are text or zero,
+//! values that give no valid drive, figures that matter only in combination, and figures of the host.
 
 use model::media::{Medium, Precondition};
 use rayon::prelude::*;
@@ -20,19 +20,19 @@ use lab::{Lab, Scenario};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix};
 
-/// By what a figure is multiplied and divided.
+/// Factor by which a figure is multiplied and divided.
 const FACTOR: f64 = 1.5;
 
-/// The least change that is told.
+/// Minimum change that is reported, as a share.
 const TOLD: f64 = 0.1;
 
-/// I/Os of a headline; an eighth of them where they are large.
+/// Number of I/Os of a headline; an eighth of it for large I/Os.
 const IOS: u64 = 12_000;
 
 /// Bytes of the small drive.
 const BYTES: u64 = 8 << 30;
 
-/// What is measured: its name, percent of reads, depth, bytes of an I/O (large ones are in order), and the figure.
+/// A headline: its name, percent of reads, depth, bytes of an I/O (large ones are sequential), and the figure.
 struct Headline {
     name: &'static str,
     reads: u32,
@@ -120,7 +120,8 @@ impl Headline {
     }
 }
 
-/// Which assumed figures of each drive move a headline, the strongest first; `names` are those by which the drives load.
+/// Returns the assumed figures of each drive that change a headline, the strongest first; `names` are those by which
+/// the drives load.
 ///
 /// # Errors
 /// A drive does not load again, or a headline does not fit it.
@@ -163,7 +164,7 @@ pub fn sensitivity(
     Ok((0..names.len()).map(of_drive).collect())
 }
 
-/// The headlines with a parameter moved; `None` where that is no drive, or the same one.
+/// Returns the headlines with a changed parameter; `None` if the change gives no valid drive, or the same drive.
 fn at(
     (lab, request): (&Lab, &Request),
     drive: usize,
@@ -195,7 +196,7 @@ fn headlines(
     Ok(found)
 }
 
-/// The headlines that a parameter moves, and past which other drives.
+/// Returns the headlines that a parameter changes, and the drives whose order changes.
 fn moved(
     bases: &[[f64; HEADLINES.len()]],
     drive: usize,

@@ -1,4 +1,4 @@
-//! Figures of a run over time: what its I/Os did, and of a pool what its tiers say of themselves.
+//! Figures of a run over time: those of its I/Os and, for a pool, the gauges of its tiers.
 
 use serde::Serialize;
 
@@ -7,42 +7,42 @@ use lab::{Interval, Measured, OverTime};
 use model::{Gauge, Span};
 use statistics::series::merged;
 
-/// Figures over time: one entry an interval in each list.
+/// Figures over time, with one entry per interval in each list.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Series {
     /// Length of an interval in virtual seconds.
     pub every_seconds: f64,
-    /// By how much the drive that ran was smaller than the whole one, and time is multiplied.
+    /// Factor by which the simulated drive is smaller than the whole one; times are multiplied by it.
     pub scale: f64,
-    /// I/Os of each interval, of which its longest latency is the worst.
+    /// I/Os of each interval; the maximum latency of an interval is the worst of these.
     pub ios_an_interval: f64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: Vec<f64>,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: Vec<f64>,
     /// Mean latency; null in an interval without I/O.
     pub mean_us: Vec<Option<f64>>,
-    /// Longest latency; null in an interval without I/O.
+    /// Maximum latency; null in an interval without I/O.
     pub max_us: Vec<Option<f64>>,
-    /// 10^9 bytes that tiers have acknowledged and not yet moved to where they stay, at the end of each interval; empty
-    /// where no tier says so.
+    /// 10^9 bytes that tiers have acknowledged but not yet destaged, at the end of each interval; empty if no tier
+    /// reports it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dirty_gb: Vec<f64>,
-    /// By how much a tier holds writes back at the end of each interval, 0 to 255.
+    /// Congestion at the end of each interval, 0 to 255: how strongly a tier delays writes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<f64>,
-    /// 10^6 bytes a second that a write-back cache makes room for: moved on, or overwritten before they were.
+    /// 10^6 bytes per second that a write-back cache frees: bytes that are destaged, or overwritten before destaging.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed_mb_s: Vec<f64>,
-    /// Share of the bytes read that a cache had; null in an interval without reads.
+    /// Share of the read bytes that the cache served; null in an interval without reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hit_ratio: Vec<Option<f64>>,
-    /// When the run met the criterion of steadiness; null if it never did.
+    /// Time at which the run met the steady-state criterion; null if it never did.
     pub steady_at_seconds: Option<f64>,
 }
 
-/// Writes (or reads, or both) over time, with at most `most` intervals: neighbours are merged until it fits. `stretch` is
-/// what times are multiplied with.
+/// Returns writes (or reads, or both) over time, in at most `most` intervals: adjacent intervals are merged until they
+/// fit. Times are multiplied by `stretch`.
 pub fn series<'a>(
     threads: impl Iterator<Item = &'a Measured>,
     every: Span,
@@ -50,7 +50,7 @@ pub fn series<'a>(
     most: usize,
 ) -> Series {
     let mut sums = merged(threads.map(|thread| &thread.series[..]));
-    // The last interval is cut short by the end of the run.
+    // The end of the run shortens the last interval.
     if sums.len() > 2 {
         sums.pop();
     }
@@ -77,12 +77,13 @@ pub fn series<'a>(
 }
 
 impl Series {
-    /// Adds what the tiers of the same run said, counted from its beginning on.
+    /// Adds the gauges of the tiers in the same run, from its beginning.
     pub(super) fn tell_tiers(&mut self, told: &OverTime) {
         let count = self.iops.len();
         let seconds = self.every_seconds / self.scale.max(1.0);
         let group = (seconds / told.every.seconds().max(1e-12)).round().max(1.0) as usize;
-        // What was added in each interval of the series, and what it was at the end of each.
+        // For cumulative gauges, the increase in each interval of the series; for levels, the value at the end of
+        // each.
         let sums = |gauge: Gauge| -> Option<Vec<f64>> {
             let chunks = told.of(gauge)?.chunks(group);
             Some(chunks.take(count).map(|chunk| chunk.iter().sum()).collect())

@@ -1,53 +1,53 @@
-//! What was run at a point of a review: the settings that its charts have axes and choices for.
+//! Settings of a review's point, for which its charts have axes and choices.
 
 use serde::Serialize;
 
-/// What a point's workload was. Fields that mean nothing for it are left out.
+/// Workload settings of a point. Fields that do not apply are omitted.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Settings {
-    /// `read`, `write` or `mix`.
+    /// Direction: `read`, `write` or `mix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<&'static str>,
-    /// `random` or `sequential`.
+    /// Access pattern: `random` or `sequential`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'static str>,
     /// Bytes of one I/O.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_bytes: Option<u64>,
-    /// Bytes that offsets are a multiple of.
+    /// Alignment of offsets in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u64>,
-    /// `block` when offsets are aligned to the block, `sector` when to 512 B.
+    /// `block` if offsets are aligned to the block, `sector` if to 512 B.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<&'static str>,
     /// I/Os in flight over all threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u32>,
-    /// Threads that issue them.
+    /// Number of threads that issue I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// Percent of I/Os that are reads.
+    /// Percentage of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u32>,
-    /// I/Os offered a second.
+    /// Arrival rate in IOPS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
-    /// The same as a share of this drive's saturation, if it was chosen so.
+    /// Arrival rate as a share of this drive's saturated throughput, if it was chosen so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_saturation: Option<f64>,
-    /// A short name, where sizes and mixes come in fixed pairs.
+    /// A short name, for fixed combinations of size and mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<&'static str>,
-    /// What the source of the workload prints of it: `iops`, `mb_s`, or `p99_us` and `p99_99_us`.
+    /// Figures that the source of the workload prints: `iops`, `mb_s`, or `p99_us` and `p99_99_us`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub headline: &'static [&'static str],
-    /// The file a user's own job or trace came from, and the part of it.
+    /// File of a user's own job or trace, and the part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
 impl Settings {
-    /// What two workloads have in common.
+    /// Returns the settings that two workloads have in common.
     pub(crate) fn common(&self, other: &Settings) -> Settings {
         fn like<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
             one.clone().filter(|_| one == other)
@@ -69,8 +69,8 @@ impl Settings {
         }
     }
 
-    /// Whether a point runs what a chapter says it shows: nothing that both say differs, the load is not held to a rate, and beside
-    /// it runs the same share of what the drive takes, or nothing.
+    /// Checks whether a point runs the workload that a chapter shows: no setting that both have differs, the load is
+    /// not rate-limited, and the competing load is the same share of the drive's maximum rate, or none.
     pub(crate) fn runs(&self, shown: &Settings) -> bool {
         fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other

@@ -1,4 +1,4 @@
-//! What the jobs of a published run come to together, for the chapters to say whether they run the same.
+//! Combined workload of a published run's jobs, with which chapters check whether they run the same workload.
 
 use super::results::Settings;
 use workload::job::{BlockSizes, Job, Mix};
@@ -7,25 +7,26 @@ use workload::job::{BlockSizes, Job, Mix};
 pub(crate) struct Shape {
     /// Reads, writes or both.
     pub(crate) mix: Mix,
-    /// At random, or in order.
+    /// Whether the access is random (false: sequential).
     pub(crate) random: bool,
     /// Bytes of an I/O.
     pub(crate) bytes: u64,
-    /// Bytes that offsets are a multiple of.
+    /// Alignment of offsets in bytes.
     pub(crate) align: u64,
-    /// Percent of reads.
+    /// Percentage of reads.
     pub(crate) read_percent: u32,
-    /// In flight over all threads.
+    /// I/Os in flight over all threads.
     pub(crate) depth: u32,
-    /// Threads that issue them.
+    /// Number of threads that issue I/Os.
     pub(crate) threads: u32,
 }
 
-/// Less of a drive than this, and it is no workload over the drive.
+/// Minimum range in bytes of a workload over the drive.
 const LEAST_SPAN: u64 = 64 << 20;
 
 impl Shape {
-    /// `None` where they are unlike each other, paced, or keep to a few places.
+    /// Returns the workload of the jobs; `None` if they differ from each other, are rate-limited, or access only a few
+    /// places.
     pub(crate) fn of(jobs: &[Job]) -> Option<Shape> {
         let first = jobs.first()?;
         let way = usize::from(first.mix == Mix::Write);
@@ -54,17 +55,17 @@ impl Shape {
         })
     }
 
-    /// Whether it is 4 KiB at random.
+    /// Checks whether the workload is random 4 KiB I/O.
     pub(crate) fn is_small(&self) -> bool {
         self.random && self.bytes == 4096
     }
 
-    /// Whether it has reads only or writes only.
+    /// Checks whether the workload has only reads or only writes.
     pub(crate) fn is_one_way(&self) -> bool {
         matches!(self.mix, Mix::Read | Mix::Write)
     }
 
-    /// The settings of a point that runs it; `None` of trims.
+    /// Returns the settings of a point that runs the workload; `None` for trims.
     pub(crate) fn settings(&self) -> Option<Settings> {
         let direction = match self.mix {
             Mix::Read => "read",

@@ -1,4 +1,4 @@
-//! What the slowest I/Os of a workload waited for.
+//! Latency breakdown of the slowest I/Os of a workload.
 
 use model::Part;
 use statistics::BAND_EDGES;
@@ -6,7 +6,7 @@ use statistics::BAND_EDGES;
 use super::results::Measurement;
 use text::digits::significant;
 
-/// Parts that are named: the largest, down to this share.
+/// Maximum number of parts that are named, the largest first.
 const NAMED: usize = 2;
 const LEAST: f64 = 0.1;
 
@@ -19,7 +19,7 @@ pub(crate) struct Slowest {
 }
 
 impl Slowest {
-    /// Of the band that lies highest with ten I/Os or more, from the 99th percentile on.
+    /// Returns the highest band, at or above p99, that has at least ten I/Os.
     pub(crate) fn of(result: &Measurement, direction: &str) -> Option<Slowest> {
         let bands = result.of(direction)?.bands.as_ref()?;
         let known = bands.iter().zip(BAND_EDGES).rev();
@@ -27,7 +27,7 @@ impl Slowest {
             .take_while(|(_, from)| *from >= 99.0)
             .find_map(|(band, from)| Some((band.as_ref()?, from)))?;
         let parts = Part::ALL.iter().zip(&band.parts_us);
-        // A thread's own backlog is before the latency begins.
+        // A thread's own backlog is before the start of the latency.
         let mut parts: Vec<(Part, f64)> = parts
             .filter(|(part, _)| **part != Part::ThreadBusy)
             .map(|(part, us)| (*part, *us))
@@ -38,7 +38,7 @@ impl Slowest {
         Some(Slowest { beyond, parts })
     }
 
-    /// `congestion 71 %, tier 12 %`
+    /// Returns text such as `congestion 71 %, tier 12 %`.
     pub(crate) fn words(&self) -> String {
         let named = self.parts.iter().take(NAMED);
         let named = named.filter(|(_, share)| *share >= LEAST);

@@ -1,9 +1,9 @@
-//! The standard workloads of a review, as data: how much each suite measures, and what a point of it is. Which points
-//! there are the chapters say ([`super::chapters`]).
+//! The standard workloads of a review, as data: the effort of each suite, and the description of a point. The chapters
+//! define the points ([`super::chapters`]).
 //!
-//! A workload is written as a fio job and read back by the same reader as a user's own file, so what the review shows
-//! is exactly what ran. How long a job runs is set for each drive from a pilot run (see [`super::run`]), because a
-//! fixed time would give a fast drive a thousand times the samples of a slow one.
+//! A workload is written as a fio job and parsed by the same reader as a user's own file, so the review shows exactly
+//! what ran. The length of a job is set for each drive from a pilot run (see [`super::run`]), because with a fixed
+//! time a fast drive would have a thousand times the samples of a slow one.
 
 use model::Span;
 use model::media::Precondition;
@@ -12,35 +12,36 @@ use super::course::Long;
 use super::measure::Keep;
 use super::results::Settings;
 
-/// How much is measured.
+/// A suite of workloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Suite {
-    /// About a minute for three drives on two cores: percentiles to 99.99.
+    /// About a minute for three drives on two cores; percentiles up to 99.99.
     #[default]
     Quick,
-    /// Minutes: percentiles to 99.999 at 4 KiB, and elsewhere as far as they are known to 2 %.
+    /// Some minutes; percentiles up to 99.999 at 4 KiB, and elsewhere those that are known to 2 %.
     Full,
     /// The tests of S1 and S4: block sizes and alignments, queue depths from up to four threads and from one, large
-    /// sequential I/O, mixes with 16 threads; a quarter of each run dropped, as the first of four minutes was.
+    /// sequential I/O, mixes with 16 threads. The first quarter of each run is dropped, as the sources dropped the
+    /// first of four minutes.
     Anandtech2017,
     /// The eight tests of S0, in a virtual machine.
     Virten2017,
-    /// S2's `nvmecontrol perftest`: 32 threads in the kernel.
+    /// S2's `nvmecontrol perftest`: 32 kernel threads.
     Perftest,
-    /// Synchronous writes, as a log device meets them.
+    /// Synchronous writes as a log device receives them.
     Slog,
     /// The profiles of VMware's HCIBench, and a run in which the write buffer fills.
     Hcibench,
-    /// A cache from cold.
+    /// Cache warm-up.
     CacheWarmup,
-    /// Paced reads and writes beside random writes.
+    /// Rate-limited reads and writes under competing random writes.
     UnderLoad,
-    /// SNIA's tests, in rounds until steady.
+    /// SNIA's tests, in rounds until steady state.
     Snia,
 }
 
 impl Suite {
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Suite::Quick => "quick",
@@ -56,7 +57,7 @@ impl Suite {
         }
     }
 
-    /// All of them, in the order of the help.
+    /// All suites, in the order of the help.
     pub const ALL: [Suite; 10] = [
         Suite::Quick,
         Suite::Full,
@@ -70,12 +71,12 @@ impl Suite {
         Suite::Snia,
     ];
 
-    /// The suite of this name.
+    /// Returns the suite with this name.
     pub fn named(name: &str) -> Option<Suite> {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// The host of the catalogue that it runs in: for an article's suite the one that it was first run in.
+    /// Returns the default host of the suite; for an article's suite, the host closest to the article's.
     pub const fn host(self) -> &'static str {
         match self {
             Suite::Quick | Suite::Full | Suite::UnderLoad | Suite::Snia => catalogue::TYPICAL_HOST,
@@ -87,17 +88,17 @@ impl Suite {
         }
     }
 
-    /// Whether it is one of our own, which have the chapters that no article has.
+    /// Checks whether the suite is one of our own, which have chapters that no article has.
     pub(crate) const fn is_ours(self) -> bool {
         matches!(self, Suite::Quick | Suite::Full)
     }
 
-    /// Whether it goes through sizes, depths and mixes.
+    /// Checks whether the suite sweeps sizes, depths and mixes.
     pub(crate) const fn sweeps(self) -> bool {
         self.is_ours() || matches!(self, Suite::Anandtech2017)
     }
 
-    /// How much each point measures.
+    /// Returns the effort of each point.
     pub const fn effort(self) -> Effort {
         match self {
             Suite::Quick => Effort {
@@ -131,7 +132,7 @@ impl Suite {
                 known: 0.0,
                 ..Suite::Full.effort()
             },
-            // As long as the source says.
+            // As long as the source states.
             Suite::Virten2017 => Effort {
                 seeds: 1,
                 ios: 1 << 40,
@@ -141,7 +142,7 @@ impl Suite {
                 known: 0.0,
                 ..Suite::Full.effort()
             },
-            // The number of I/Os that cuts a run short.
+            // The number of I/Os at which a run is shortened.
             Suite::Slog => Effort {
                 sustained_writes: 2_000_000,
                 ..Suite::Quick.effort()
@@ -154,7 +155,7 @@ impl Suite {
                 sustained_writes: 1_500_000,
                 ..Suite::Quick.effort()
             },
-            // Ten reads beyond five nines, and ten writes.
+            // Ten reads and ten writes beyond p99.999.
             Suite::UnderLoad => Effort {
                 deep_ios: 2_100_000,
                 ..Suite::Quick.effort()
@@ -173,7 +174,7 @@ impl Suite {
     }
 }
 
-/// Of each step of each round.
+/// The effort of each step of each round.
 const fn snia() -> Effort {
     Effort {
         ios: 10_000,
@@ -187,44 +188,44 @@ const fn snia() -> Effort {
 /// Seeds of each point: as many as a sentence of the verdict needs.
 pub(crate) const SEEDS: u32 = 3;
 
-/// Until queues that a run before has left empty are as full as they stay.
+/// Time until queues that the previous run left empty are filled.
 const QUEUES: Span = Span::from_ms(20);
 
-/// I/Os, all seeds together, after which it is first asked whether percentiles are known: 350 beyond the 99th. But no more
-/// than so many bytes: of 1 MiB 5,120.
+/// I/Os of all seeds after which percentiles are first checked: 350 beyond p99. The number of bytes is limited too:
+/// 5,120 I/Os of 1 MiB.
 const FIRST: u64 = 35_000;
 const FIRST_BYTES: u64 = 5 << 30;
 
-/// How much each point of a review measures.
+/// Effort of each point of a review.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
-    /// I/Os counted at each point, at the least.
+    /// Minimum number of I/Os counted at each point.
     pub ios: u64,
-    /// The same at the points where the page shows the tail.
+    /// Minimum number of I/Os at points where the page shows the tail.
     pub deep_ios: u64,
-    /// But no more than this many bytes.
+    /// Maximum number of bytes of each point.
     pub bytes: u64,
-    /// Run before counting begins; at most a quarter of the counted time.
+    /// Warm-up time; at most a quarter of the counted time.
     pub ramp: Span,
-    /// The same for points that write: long enough for what a drive takes beyond its steady rate until its buffer is
-    /// full and it owes collection.
+    /// Warm-up time of points that write: long enough for the transient above the steady rate, until the drive's
+    /// buffer is full and garbage collection is due.
     pub write_ramp: Span,
-    /// Run before counting begins, as a share of the counted time; where it is not zero it decides.
+    /// Warm-up time as a share of the counted time; if not zero, it takes precedence.
     pub dropped: f64,
-    /// Writes of the sustained-write chapter: sets the scale of the drive it runs on. Of a run that ends by time
-    /// ([`super::long`]), the I/Os at which it is cut short.
+    /// Number of writes of the sustained-write chapter, which sets the scale of its drive. For a run that ends by time
+    /// ([`super::long`]), the number of I/Os at which it is shortened.
     pub sustained_writes: u64,
-    /// With how many seeds each point is measured: at least three where sentences are made of it.
+    /// Number of seeds of each point: at least three where sentences are made.
     pub seeds: u32,
-    /// More rates of arrival, and as many I/Os in the rarer direction of a mix as elsewhere.
+    /// Whether there are more arrival rates, and as many I/Os in the rarer direction of a mix as elsewhere.
     pub fine: bool,
-    /// Where it is not zero, a point in other blocks than 4 KiB, or one that is between others, counts only until its
-    /// median and its 99th percentile are known to this share of them.
+    /// If not zero, a point with blocks other than 4 KiB, or one between others, counts only until its median and p99
+    /// are known to this share.
     pub known: f64,
 }
 
 impl Effort {
-    /// The same with this many I/Os at each point, for a quick look or a test.
+    /// Returns the effort with this number of I/Os at each point, for a quick look or a test.
     #[must_use]
     pub const fn with_ios(self, ios: u64) -> Effort {
         let writes = ios.saturating_mul(60);
@@ -244,55 +245,55 @@ impl Effort {
 /// How a point is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Course {
-    /// On a prepared drive, until its mean is known ([`super::point`]).
+    /// On a preconditioned drive, until its mean is known ([`super::point`]).
     UntilKnown,
-    /// On a drive with fewer blocks, from fresh until steady ([`super::cliff`]).
+    /// On a drive with fewer blocks, from fresh to steady state ([`super::cliff`]).
     UntilSteady,
-    /// For as long as it says ([`super::long`]).
+    /// For a given length ([`super::long`]).
     Long(Long),
-    /// As a step of this plan of `drivelab measure`, in rounds until steady ([`super::rounds`]).
+    /// As a step of this plan of `drivelab measure`, in rounds until steady state ([`super::rounds`]).
     Rounds(&'static str),
 }
 
 /// One workload of the suite.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PointSpec {
-    /// Unique in the review.
+    /// Name, unique in the review.
     pub(crate) name: String,
     /// Id of its chapter.
     pub(crate) chapter: &'static str,
-    /// What varies.
+    /// Settings that vary.
     pub(crate) settings: Settings,
-    /// The state drives begin in.
+    /// Initial state of the drives.
     pub(crate) state: Precondition,
     /// Options common to all sections, without ending and seed.
     pub(crate) options: Vec<(&'static str, String)>,
-    /// (copies, depth of each), one section each.
+    /// One section for each pair of copies and depth of each copy.
     pub(crate) threads: Vec<(u32, u32)>,
-    /// Sections behind these.
+    /// Additional sections after these.
     pub(crate) more: String,
-    /// Whether only what reports in the first group is shown and counted: what is beside it is load.
+    /// Whether only the first reporting group is shown and counted; the other groups are competing load.
     pub(crate) shows_first_group: bool,
-    /// Whether the page shows the reads of its mix only: five nines are wanted of them.
+    /// Whether the page shows only the reads of the mix, for which p99.999 is required.
     pub(crate) shows_reads: bool,
-    /// I/Os a second over all threads, if it is paced.
+    /// Arrival rate over all threads in IOPS, if rate-limited.
     pub(crate) rate_iops: Option<u64>,
-    /// The longest it runs, as its source says.
+    /// Maximum run time, as its source states.
     pub(crate) longest: Option<Span>,
-    /// The only drive it is for.
+    /// The only drive that runs the point, by index.
     pub(crate) only: Option<usize>,
-    /// How it is run.
+    /// How the point is run.
     pub(crate) course: Course,
-    /// What is kept of its runs.
+    /// Results that are kept.
     pub(crate) keep: Keep,
-    /// Whether its whole distribution is shown: it counts as many I/Os as five nines need.
+    /// Whether the whole distribution is shown: the point counts as many I/Os as p99.999 needs.
     pub(crate) is_deep: bool,
-    /// Whether it is there for the course of a line, between points of which five nines are wanted.
+    /// Whether the point only shapes a line, between points for which p99.999 is required.
     pub(crate) is_between: bool,
-    /// Fewest I/Os of a seed, where the page shows its tail.
+    /// Minimum number of I/Os of a seed, where the page shows the tail.
     pub(crate) fewest: u64,
-    /// Whether it begins elsewhere on the drive with each seed, because what the run before it has touched may still lie
-    /// in the drive's buffer.
+    /// Whether each seed begins at another place on the drive, because data of the previous run may still be in the
+    /// drive's buffer.
     pub(crate) begins_elsewhere: bool,
 }
 
@@ -321,7 +322,7 @@ impl Default for PointSpec {
     }
 }
 
-/// `4k`, `1m`, `512`: a size as in a job file.
+/// Returns a size as in a job file: `4k`, `1m`, `512`.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
@@ -334,7 +335,7 @@ fn ramp_time(ramp: Span) -> Option<String> {
     (ramp > Span::ZERO).then(|| format!("ramp_time={}us", ramp.ns() / 1000))
 }
 
-/// A depth spread over up to `most` threads as evenly as it goes.
+/// Spreads a depth over up to `most` threads as evenly as possible.
 pub(crate) fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
     let threads = depth.min(most);
     let (each, deeper) = (depth / threads, depth % threads);
@@ -347,7 +348,8 @@ pub(crate) fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
 }
 
 impl PointSpec {
-    /// I/Os to count: fewer where they are large and the suite is quick, more where the page shows five nines.
+    /// Returns the number of I/Os to count: fewer if they are large and the suite is quick, more where the page shows
+    /// p99.999.
     pub(crate) fn ios(&self, effort: Effort) -> u64 {
         let bytes = self.settings.block_bytes.unwrap_or(4096);
         let ios = if self.is_deep {
@@ -363,8 +365,8 @@ impl PointSpec {
         (ios * 100 / u64::from(rarer)).min(effort.bytes / bytes)
     }
 
-    /// The same for each of its seeds: they share the number, but for points that show tails, which need enough samples
-    /// of each seed to show how far they differ.
+    /// Returns the number of I/Os of each seed. Seeds share the number, except at points that show tails, where each
+    /// seed needs enough samples to show the range.
     pub(crate) fn ios_of_seed(&self, effort: Effort) -> u64 {
         let mut all = self.ios(effort);
         if self.stops_when_known(effort) {
@@ -375,13 +377,13 @@ impl PointSpec {
             .max(self.fewest.min(all))
     }
 
-    /// Whether it ends as soon as its percentiles are known: nobody asks for five nines of it.
+    /// Checks whether the point ends as soon as its percentiles are known, because p99.999 is not required.
     pub(crate) fn stops_when_known(&self, effort: Effort) -> bool {
         let is_large = self.settings.block_bytes.is_some_and(|bytes| bytes != 4096);
         effort.known > 0.0 && (is_large || self.is_between)
     }
 
-    /// Run before counting begins, of a run that counts for this long.
+    /// Returns the warm-up time of a run with this counted time.
     pub(crate) fn ramp(&self, effort: Effort, runtime: Span) -> Span {
         if effort.dropped > 0.0 {
             return Span::from_ms((runtime.ns() as f64 * effort.dropped / 1e6).ceil() as u64);
@@ -389,8 +391,8 @@ impl PointSpec {
         self.settling(effort).min(Span::from_ns(runtime.ns() / 4))
     }
 
-    /// The same behind other runs of this point on the same drive, which took so long: what they settled need not settle
-    /// again, but for the queues.
+    /// Returns the warm-up time after other runs of this point on the same drive, which took `ran` in total. Only
+    /// queues must settle again.
     pub(crate) fn ramp_after(&self, effort: Effort, runtime: Span, ran: Span) -> Span {
         let whole = self.ramp(effort, runtime);
         if effort.dropped > 0.0 {
@@ -399,7 +401,7 @@ impl PointSpec {
         whole.min(self.settling(effort).saturating_sub(ran).max(QUEUES))
     }
 
-    /// How long a drive may take until it is at its steady rate.
+    /// Returns the time that a drive may take to reach its steady rate.
     pub(crate) fn settling(&self, effort: Effort) -> Span {
         match self.settings.direction {
             Some("read") => effort.ramp,
@@ -407,13 +409,13 @@ impl PointSpec {
         }
     }
 
-    /// Whether one thread does it all: then it can end after as many I/Os as are wanted. Threads beside each other
-    /// must end at one time.
+    /// Checks whether one thread issues all I/Os, so that the run can end after a number of I/Os. Concurrent threads
+    /// must end at the same time.
     pub(crate) fn is_counted(&self) -> bool {
         self.rate_iops.is_none() && matches!(self.threads[..], [(1, _)])
     }
 
-    /// The job as fio reads it, ended by time.
+    /// Returns the job as fio reads it, ended by time.
     pub(crate) fn text(&self, seed: u64, ramp: Span, runtime: Span) -> String {
         let mut ending = vec!["time_based=1".to_owned()];
         ending.extend(ramp_time(ramp));
@@ -421,10 +423,10 @@ impl PointSpec {
         self.job(seed, ending)
     }
 
-    /// The job as fio reads it, ended by the number of I/Os over all threads, those of the ramp included.
+    /// Returns the job as fio reads it, ended by the number of I/Os over all threads, including the ramp.
     pub(crate) fn fixed_text(&self, seed: u64, ramp: Span, ios: u64) -> String {
         let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
-        // Without that fio would stop after one fill of the range.
+        // Without this option fio would stop after one pass over the range.
         let mut ending = vec!["io_size=1000t".to_owned()];
         ending.extend(ramp_time(ramp));
         ending.push(format!("number_ios={}", ios / u64::from(copies)));
@@ -464,13 +466,13 @@ impl PointSpec {
         lines.join("\n") + &self.more
     }
 
-    /// Where a run begins, in percent of the drive, if each seed begins elsewhere.
+    /// Returns the start of a run, in percent of the drive, if each seed begins at another place.
     fn start_percent(&self, seed: u64) -> Option<u64> {
         let placed = self.options.iter().any(|(key, _)| *key == "offset");
         (self.begins_elsewhere && !placed).then_some(seed % 90)
     }
 
-    /// The share of one thread, for reads and writes apart where there are both, as fio wants it.
+    /// Returns the rate of one thread, separately for reads and writes if there are both, as fio requires.
     fn rates(&self, rate: u64, copies: u32) -> String {
         let each = |percent: u32| (rate * u64::from(percent) / 100 / u64::from(copies)).max(1);
         match self.settings.read_percent {

@@ -1,4 +1,4 @@
-//! The figures that most readers look for first: a review as a table on the terminal, and on its drives' cards.
+//! The headline figures of a review: as a table on the terminal, and on its drives' cards.
 
 use comfy_table::{Cell, CellAlignment, Table};
 
@@ -8,7 +8,7 @@ use super::results::{Figures, Measurement, Point, Review};
 use text::digits::{count, megabytes_a_second, microseconds};
 use text::terminal::{self, Width};
 
-/// Rows that are about the drives' models.
+/// Rows about the support of the drives' models.
 type Words = fn(&Review, usize) -> String;
 
 const MODEL: [(&str, Words); 2] = [
@@ -21,7 +21,7 @@ const MODEL: [(&str, Words); 2] = [
     }),
 ];
 
-/// The table: a column for each drive.
+/// Returns the table with a column for each drive.
 pub fn table(review: &Review, width: Width) -> String {
     let mut table = terminal::table(width);
     let names = review
@@ -54,12 +54,12 @@ pub fn table(review: &Review, width: Width) -> String {
         add(&mut table, own_name(point), values.collect());
     }
     add_yours(&mut table, review);
-    // The names of the rows give way, figures do not.
+    // The names of the rows may be wrapped, figures may not.
     terminal::unbroken(&mut table, 1..=review.drives.len());
     table.trim_fmt()
 }
 
-/// Rows for each direction of each of the user's own workloads.
+/// Adds rows for each direction of each of the user's own workloads.
 fn add_yours(table: &mut Table, review: &Review) {
     type Shown = fn(&Figures) -> Option<String>;
     let shown: [(&str, Shown); 3] = [
@@ -88,12 +88,12 @@ fn add_yours(table: &mut Table, review: &Review) {
     }
 }
 
-/// The name of a point within its chapter.
+/// Returns the name of a point within its chapter.
 fn own_name(point: &Point) -> &str {
     point.name.split_once('/').map_or("", |(_, name)| name)
 }
 
-/// The end of a long name, where the job's own is.
+/// Returns the end of a long name, which contains the job's own name.
 fn shortened(name: &str) -> String {
     const LONGEST: usize = 32;
     let length = name.chars().count();
@@ -112,7 +112,7 @@ fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {
     table.add_row(std::iter::once(Cell::new(name)).chain(cells));
 }
 
-/// What the source of a workload prints of it.
+/// Returns the figures that the source of a workload prints.
 fn headline(point: &Point, result: &Measurement) -> Option<String> {
     let figures = result.of(point.settings.direction?)?;
     let shown = point.settings.headline.iter().map(|name| match *name {
@@ -131,11 +131,11 @@ fn headline(point: &Point, result: &Measurement) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(", "))
 }
 
-/// The first figures of a drive: name and value, if it was measured.
+/// The headline figures of a drive: the name, and the value if it was measured.
 pub type FirstFigures = Vec<(&'static str, Option<String>)>;
 
-/// The first figures of every drive. What no drive was asked for is left out; the suites of articles have no chapters
-/// that have any, so that the extremes of all that was measured stand in their place.
+/// Returns the headline figures of every drive, without those that no drive has. The suites of articles have no
+/// chapters with such figures, so the extremes of all measurements replace them.
 pub fn cards(review: &Review) -> Vec<FirstFigures> {
     let drives = 0..review.drives.len();
     let of_chapters = |drive| -> FirstFigures {
@@ -159,7 +159,7 @@ pub fn cards(review: &Review) -> Vec<FirstFigures> {
     all
 }
 
-/// The best of all chapters.
+/// Returns the best figures of all chapters.
 fn extremes(review: &Review, drive: usize) -> FirstFigures {
     let best = |direction: &str, of: fn(&Figures) -> f64| {
         let points = review.chapters.iter().flat_map(|chapter| &chapter.points);

@@ -1,5 +1,5 @@
-//! Block sizes from 512 B to 1 MiB at queue depth 1: random and sequential, reads and writes, aligned to the block
-//! and to 512 B (where a read-modify-write or a second unit of the medium shows).
+//! Block sizes from 512 B to 1 MiB at queue depth 1: random and sequential, reads and writes, aligned to the block and
+//! to 512 B (which shows a read-modify-write or a second unit of the medium).
 
 use super::queue_depth;
 use crate::review::chapter::Chapter;
@@ -128,7 +128,7 @@ fn point(
     if sector && random {
         options.push(("blockalign", "512".into()));
     } else if sector {
-        // Sequential blocks keep the misalignment they begin with.
+        // Sequential blocks keep their initial misalignment.
         options.push(("blockalign", "512".into()));
         options.push(("offset", "512".into()));
     }
@@ -153,7 +153,7 @@ fn point(
     }
 }
 
-/// Who answers first, alone.
+/// States which drive has the lowest latency at QD1.
 fn alone(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let one = |direction| {
@@ -178,7 +178,7 @@ fn alone(seeds: &Seeds<'_>) -> Vec<String> {
     ["read", "write"].into_iter().filter_map(one).collect()
 }
 
-/// Where one drive overtakes another as blocks grow.
+/// States where one drive overtakes another as the block size grows.
 fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for (pattern, direction) in [
@@ -211,7 +211,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
     sentences
 }
 
-/// What is left of the rate of 4 KiB I/O when it is aligned to 512 B only, where much is lost.
+/// States the share of the 4 KiB rate that remains with alignment to 512 B only, if much is lost.
 fn unaligned(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let at = |facts: &Facts<'_>, drive: usize, alignment: &str, direction: &str| {

@@ -1,10 +1,11 @@
 //! HCIBench's profiles by outstanding I/O, and a run in which the write buffer fills.
 //!
-//! What HCIBench's easy run asks of one disk group, from `easy-run.rb` of vmware-labs/hci-benchmark-appliance (0e32fb9): two
-//! virtual machines of eight disks, of together 75 % of the cache, of which at most 600 GB count; four threads a disk, a
-//! quarter of that for 256 KiB in order; half an hour of warm-up and an hour of test. One disk is a job here, with a region
-//! of its own. The hours are cut: five minutes of warm-up, one minute with each seed; the run in which the buffer fills goes over
-//! half of the pool for half an hour. Left out: hosts, network and replicas (a group alone is asked), checksums.
+//! The load of HCIBench's easy run on one disk group, from `easy-run.rb` of vmware-labs/hci-benchmark-appliance
+//! (0e32fb9): two virtual machines with eight disks, which together cover 75 % of the cache, of which at most 600 GB
+//! count; four threads per disk, a quarter of that for sequential 256 KiB; half an hour of warm-up and one hour of
+//! test. Here one disk is one job with a region of its own. The times are shortened: five minutes of warm-up, and one
+//! minute with each seed. The run in which the buffer fills covers half of the pool for half an hour. Not modelled:
+//! hosts, network and replicas (the load is on a single group), checksums.
 
 use model::Span;
 
@@ -23,9 +24,9 @@ use text::digits::{count, digits, duration, significant};
 const ID: &str = "hcibench";
 const FILLS: &str = "write-pressure";
 
-/// Virtual disks of a group.
+/// Virtual disks of a disk group.
 const DISKS: u32 = 16;
-/// I/Os outstanding over all of them; HCIBench has 64 at random and 16 in order.
+/// Outstanding I/Os over all disks; HCIBench uses 64 for random and 16 for sequential I/O.
 const OUTSTANDING: [u32; 4] = [16, 64, 128, 256];
 
 struct Profile {
@@ -72,7 +73,7 @@ const CHOICE: Choice = Choice {
     selects: true,
 };
 
-/// By outstanding I/O.
+/// The chapter on outstanding I/O.
 pub(crate) struct HciBench;
 
 impl Chapter for HciBench {
@@ -248,7 +249,7 @@ const ANATOMY: Chart = Chart {
     draws: Draws::Anatomy,
 };
 
-/// The figure of a profile as HCIBench runs it.
+/// Returns the row with the figure of a profile at HCIBench's depth.
 const fn row<const PROFILE: usize>(topic: Topic, name: &'static str) -> Row {
     Row {
         topic,
@@ -317,7 +318,7 @@ fn iops_per_watt(result: &Measurement) -> Option<f64> {
     Some(result.iops() / watts)
 }
 
-/// A run in which the write buffer fills.
+/// The chapter on a run in which the write buffer fills.
 pub(crate) struct WritePressure;
 
 impl Chapter for WritePressure {
@@ -434,7 +435,7 @@ fn of_profile<'a>(review: &'a Review, profile: &str) -> Option<&'a Point> {
     review.find(FILLS, |point| point.settings.profile == Some(profile))
 }
 
-/// `write pressure from 214 s; then 71 % of the rate; congestion 96`, with ranges over the seeds.
+/// Returns text such as `write pressure from 214 s; then 71 % of the rate; congestion 96`, with ranges over the seeds.
 fn pressure_words(seeds: &Seeds<'_>, drive: usize, profile: &str) -> Option<String> {
     let range = |of: &dyn Fn(&Pressure) -> Option<f64>| {
         seeds.range(|facts| {

@@ -1,4 +1,5 @@
-//! Latency to five nines, and what the slowest waited for: a chapter without points of its own, about those of others.
+//! Tail latency up to p99.999, and the latency breakdown of the slowest I/Os. The chapter has no points of its own; it
+//! uses those of other chapters.
 
 use model::Part;
 
@@ -56,10 +57,10 @@ impl Chapter for Latency {
     }
 }
 
-/// Percentiles that a sentence on the tail may be about: index among those with a name, and in words.
+/// Percentiles for a sentence on the tail: the index among the named percentiles, and its text.
 const TAILS: [(usize, &str); 3] = [(4, "100,000"), (3, "10,000"), (2, "1,000")];
 
-/// The deepest percentile at QD16 that each seed knows of each drive, and how far it is between the drives.
+/// States the deepest percentile at QD16 that every seed has for every drive, and the ratio between the drives.
 fn tail(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let at = |facts: &Facts<'_>, drive, direction: &str, index: usize| {
@@ -91,7 +92,7 @@ fn tail(seeds: &Seeds<'_>) -> Vec<String> {
     ["read", "write"].into_iter().filter_map(one).collect()
 }
 
-/// What the slowest band of reads among writes waited for.
+/// States the largest latency part of the slowest band of reads in the mix.
 fn waits(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let bands = facts.review.band_edges.len() - 1;
@@ -136,7 +137,8 @@ fn waits(seeds: &Seeds<'_>) -> Vec<String> {
     ))]
 }
 
-/// Mean parts of the reads of a 70/30 mix in a band; fio's latency does not count the time before the thread issues.
+/// Returns the mean parts of the reads of a 70/30 mix in a band. fio's latency excludes the time before the thread
+/// issues.
 fn parts(facts: &Facts<'_>, drive: usize, band: usize) -> Option<[f64; Part::COUNT]> {
     let point = mix::of_70(facts.review)?;
     let bands = facts.figures(point, drive, "read")?.bands.as_ref()?;
@@ -145,13 +147,13 @@ fn parts(facts: &Facts<'_>, drive: usize, band: usize) -> Option<[f64; Part::COU
     Some(parts)
 }
 
-/// The longest part and its time.
+/// Returns the longest part with its time.
 fn longest(parts: &[f64; Part::COUNT]) -> Option<(usize, f64)> {
     let all = parts.iter().copied().enumerate();
     all.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// A part as the end of "so much of the time ...".
+/// Returns a part as the end of a sentence on its share of the time.
 fn spent(part: &str) -> String {
     match part {
         "medium" => "reading the medium".to_owned(),

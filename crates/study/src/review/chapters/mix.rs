@@ -1,4 +1,4 @@
-//! 4 KiB random mixes from reads only to writes only, by tens, with 16 threads that each have one I/O in flight.
+//! 4 KiB random mixes from reads only to writes only, in steps of 10 %, with 16 threads at QD1 each.
 
 use crate::review::chapter::{Chapter, Row, Topic};
 use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, Lines, Section};
@@ -144,19 +144,19 @@ fn with_reads(review: &Review, percent: u32) -> Option<&Point> {
     review.find(ID, |point| point.settings.read_percent == Some(percent))
 }
 
-/// The point of 70 % reads.
+/// Returns the point with 70 % reads.
 pub(super) fn of_70(review: &Review) -> Option<&Point> {
     with_reads(review, 70)
 }
 
-/// The I/Os a second of a 70/30 mix.
+/// Returns the IOPS of a drive in a 70/30 mix.
 pub(super) fn saturating(found: &Found<'_>, drive: usize) -> Option<f64> {
     let mut points = found.points(ID);
     let point = points.find(|point| point.settings.read_percent == Some(70))?;
     Some(point.results[drive].as_ref()?.iops())
 }
 
-/// How a 70/30 mix compares with reads alone.
+/// Compares the 70/30 mix with reads alone.
 fn shares(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let total = |facts: &Facts<'_>, drive: usize, percent: u32| {

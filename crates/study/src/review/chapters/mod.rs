@@ -1,5 +1,5 @@
-//! The chapters of a review: a file each, with its points, what is kept of them, its charts and its words, and a line of
-//! the list below. Nothing else knows which chapters there are.
+//! The chapters of a review. Each is a file with its points, the results that are kept, its charts and its sentences,
+//! and a line of the list below. No other code depends on which chapters exist.
 
 mod block_size;
 mod hcibench;
@@ -26,7 +26,7 @@ use super::suite::{PointSpec, SEEDS};
 use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
 
-/// All of them, in the order of the review and its page.
+/// All chapters, in the order of the review and its page.
 pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
@@ -54,10 +54,10 @@ pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &yours::YourOwn,
 ];
 
-/// What stands in a finding's place for a chapter where it is about how figures were found.
+/// Id used instead of a chapter's in findings about the method.
 pub const METHOD: &str = "method";
 
-/// Runs all chapters; those that have points.
+/// Runs all chapters and returns those with points.
 pub(super) fn run(runner: &Runner<'_>) -> Result<Vec<ChapterResults>, Problems> {
     let (suite, effort) = (runner.request.suite, runner.effort);
     let mut points = Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn run(runner: &Runner<'_>) -> Result<Vec<ChapterResults>, Problems> 
     Ok(all)
 }
 
-/// The sentences of the verdict, in the order of the page.
+/// Returns the sentences of the verdict, in the order of the page.
 pub(super) fn findings(review: &Review) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut say = |chapter: &'static str, sentences: Vec<String>| {
@@ -110,13 +110,13 @@ pub(super) fn findings(review: &Review) -> Vec<Finding> {
     all
 }
 
-/// The chapters that the page of a review has.
+/// Returns the chapters that the page of a review shows.
 pub fn sections(review: &Review) -> Vec<Section> {
     let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
     shown.map(|chapter| chapter.section()).collect()
 }
 
-/// What its first chart can go along.
+/// Returns the sweeps of the page's first chart.
 pub fn sweeps(review: &Review) -> Vec<Sweep> {
     let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
     shown
@@ -125,7 +125,7 @@ pub fn sweeps(review: &Review) -> Vec<Sweep> {
         .collect()
 }
 
-/// Workloads whose whole distribution of latency can be looked at.
+/// Returns the workloads whose whole distribution of latency can be shown.
 pub fn spreads(review: &Review) -> Vec<Spread> {
     let of = |chapter: &&dyn Chapter| {
         let found = review.chapter(chapter.id());
@@ -166,7 +166,7 @@ mod tests {
         for spec in stops {
             let bytes = spec.settings.block_bytes.expect("it has a size");
             let first = 3 * spec.ios_of_seed(effort);
-            // Of points between others, with each seed where the page shows tails; otherwise over all.
+            // Points between others have results by seed where the page shows tails; otherwise only over all seeds.
             let each = spec.is_between && spec.fewest > 0;
             let most = if each { 105_000 } else { 35_001 };
             assert!((5_000..=most).contains(&first), "{}: {first}", spec.name);
@@ -178,7 +178,7 @@ mod tests {
                 Some(percent @ 1..=99) => percent.min(100 - percent),
                 _ => 100,
             };
-            // Runs end when 97 % of the wanted number has been counted.
+            // Runs end when 97 % of the requested number of I/Os has been counted.
             let counted = spec.ios(Suite::Full.effort()) as f64 * 0.97 * f64::from(rarer) / 100.0;
             assert!(counted >= 1e6, "{}: {counted}", spec.name);
         }
@@ -239,7 +239,7 @@ mod tests {
         let spec = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
         assert_eq!(spec("queue-depth/read/16").ios_of_seed(few), 300);
         assert_eq!(spec("mix/50").ios_of_seed(few), 100);
-        // All in all no more than twice what one seed would take.
+        // Altogether at most twice the I/Os of a single seed.
         let sum = |seeds| -> u64 {
             let effort = Effort { seeds, ..effort };
             let of = |spec: &PointSpec| u64::from(seeds) * spec.ios_of_seed(effort);
@@ -256,7 +256,7 @@ mod tests {
             let mut depths: Vec<u32> = Vec::new();
             for spec in all.iter().filter(|spec| spec.is_deep) {
                 let together = u64::from(effort.seeds) * spec.ios_of_seed(effort);
-                // A run may end with 3 % fewer than were asked for.
+                // A run may end with 3 % fewer I/Os than requested.
                 assert!(together * 97 / 100 >= 1_000_000, "{}", spec.name);
                 depths.extend(spec.settings.queue_depth);
             }

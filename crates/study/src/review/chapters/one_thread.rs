@@ -1,4 +1,4 @@
-//! 4 KiB random reads and writes at the 29 queue depths from one thread: what one core can drive (S4).
+//! 4 KiB random reads and writes at the 29 queue depths from one thread: the limit of a single core (S4).
 
 use super::queue_depth;
 use crate::review::chapter::Chapter;

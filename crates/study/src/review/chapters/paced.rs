@@ -1,7 +1,7 @@
-//! Latency at a fixed rate of arrival, as applications feel it: random 4 KiB I/O that arrives as a Poisson process,
-//! at rates common to all drives and at shares of each drive's own saturation.
+//! Latency at a fixed arrival rate, as applications experience it: random 4 KiB I/O that arrives as a Poisson process,
+//! at rates common to all drives and at shares of each drive's own saturated throughput.
 //!
-//! Up to 256 I/Os may be in flight; a rate that the drive cannot keep up with is not tried.
+//! Up to 256 I/Os may be in flight. A rate that the drive cannot sustain is not run.
 
 use super::{mix, queue_depth};
 use crate::review::chapter::Chapter;
@@ -109,8 +109,7 @@ const CHART: Chart = Chart {
     }),
 };
 
-/// The most I/Os a second that each drive did without a pace: read, 70 % read, write. `None` where nothing was
-/// measured.
+/// Maximum IOPS of each drive in closed loop: read, 70 % read, write. `None` where nothing was measured.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Saturation {
     pub(super) read: Option<f64>,
@@ -118,7 +117,7 @@ pub(super) struct Saturation {
     pub(super) write: Option<f64>,
 }
 
-/// Points for drives with these saturations.
+/// Returns the points for drives with these saturated rates.
 pub(super) fn points(effort: Effort, saturations: &[Saturation]) -> Vec<PointSpec> {
     let mut points = Vec::new();
     for (direction, read_percent) in [("read", 100), ("mix", 70), ("write", 0)] {

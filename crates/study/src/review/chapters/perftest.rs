@@ -1,9 +1,9 @@
-//! `nvmecontrol perftest` of FreeBSD, as S2 ran it: 32 threads in the kernel, each with one command in flight that its
-//! completion's interrupt sends again; here from 512 B to 128 KiB.
+//! `nvmecontrol perftest` of FreeBSD, as S2 ran it: 32 kernel threads, each with one command in flight, which is
+//! resubmitted by the interrupt of its completion; here from 512 B to 128 KiB.
 //!
-//! Each thread keeps to one place: 2,048 sectors (1 MiB, with sectors of 512 B) after that of the one before. So a drive
-//! is read and written at 32 places only, and one with a cache would never leave it. What the tool prints as MB/s are
-//! MiB/s.
+//! Each thread always accesses the same place, 2,048 sectors after that of the previous thread (1 MiB, with sectors of
+//! 512 B). So only 32 places of a drive are read and written, and a drive with a cache would serve all I/Os from it.
+//! The tool prints MiB/s as MB/s.
 //!
 //! Source: the driver's `nvme_ns_io_test` (FreeBSD, sys/dev/nvme), S2's command lines.
 

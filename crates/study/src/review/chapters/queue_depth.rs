@@ -13,12 +13,12 @@ use text::digits::{count, microseconds};
 
 const ID: &str = "queue-depth";
 
-/// Fewest I/Os of a seed, because tails are shown: ten beyond the 99.99th percentile, and beyond the 99.999th where a
-/// sentence is made of it.
+/// Minimum number of I/Os of a seed, because tails are shown: ten beyond p99.99, and beyond p99.999 where a sentence
+/// uses it.
 const TAIL: u64 = 105_000;
 const DEEP_TAIL: u64 = 1_050_000;
 
-/// A drive counts as saturated where it does this share of its most.
+/// Share of its maximum rate at which a drive counts as saturated.
 const SATURATED: f64 = 0.97;
 
 /// The chapter.
@@ -125,7 +125,7 @@ const CHARTS: [Chart; 2] = [
     },
 ];
 
-/// 1 to 16, 18, 20, then by four to 64.
+/// Returns the depths 1 to 16, 18, 20, then every fourth up to 64.
 pub(super) fn depths() -> impl Iterator<Item = u32> + Clone {
     (1..=16).chain([18, 20]).chain((24..=64).step_by(4))
 }
@@ -151,12 +151,12 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
     }
 }
 
-/// Whether there are such points.
+/// Checks whether the review has points of this chapter.
 pub(super) fn is_in(review: &Review) -> bool {
     review.chapter(ID).is_some()
 }
 
-/// The most I/Os a second of any depth.
+/// Returns the maximum IOPS over all depths.
 pub(super) fn saturating(
     found: &crate::review::run::Found<'_>,
     drive: usize,
@@ -172,7 +172,7 @@ fn is_at(point: &Point, direction: &str, depth: u32) -> bool {
     point.settings.direction == Some(direction) && point.settings.queue_depth == Some(depth)
 }
 
-/// The figures at a depth, as these seeds have them.
+/// Returns the figures at a depth for these seeds.
 pub(super) fn at<'a>(
     facts: &Facts<'a>,
     drive: usize,
@@ -263,7 +263,7 @@ const ROWS: [Row; 8] = [
     },
 ];
 
-/// The most I/Os a second, and the least depth that comes within 3 % of it.
+/// Returns the maximum IOPS, and the smallest depth that comes within 3 % of it.
 fn peak_words(review: &Review, drive: usize, direction: &str) -> Option<String> {
     let best = most_iops(review, drive, direction)?;
     let enough = review.find(ID, |point| {
@@ -290,7 +290,7 @@ fn at_depth(ends: (u64, u64)) -> String {
     span(ends, |depth| format!("QD{depth}"))
 }
 
-/// Where each drive saturates.
+/// States where each drive saturates.
 fn saturation(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let of_drive = |drive: usize, direction: &str| {
@@ -309,7 +309,7 @@ fn saturation(seeds: &Seeds<'_>) -> Vec<String> {
             ));
         }
         let deepest = curves.first()?.last()?.0;
-        // Where seeds do not agree, neither is said.
+        // If the seeds do not agree, neither sentence is made.
         let grows = found().all(|at| at.is_none());
         grows.then(|| format!("{name} still grows at QD{deepest}, with {most} IOPS"))
     };
@@ -322,7 +322,8 @@ fn saturation(seeds: &Seeds<'_>) -> Vec<String> {
     ["read", "write"].into_iter().filter_map(one).collect()
 }
 
-/// Where one drive overtakes another as queues deepen, and from where the leader beats all others at any depth.
+/// States where one drive overtakes another as queue depth grows, and at which depth the leader exceeds the maximum of
+/// all others.
 fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for direction in ["read", "write"] {
@@ -343,7 +344,7 @@ fn crossings(seeds: &Seeds<'_>) -> Vec<String> {
     sentences
 }
 
-/// From which depth the drive with the most beats what the others do at any.
+/// States at which depth the fastest drive exceeds the maximum of each other drive at any depth.
 fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
     let facts = &seeds.all;
     let most = |facts: &Facts<'_>, drive| peak(&by_depth(facts, drive, direction));

@@ -1,6 +1,6 @@
-//! Two chapters that differ in the state of the drives: 128 KiB sequential reads and writes by queue depth, one thread, on
-//! drives that were overwritten at random before, as all others of a review, and on drives that were filled in order,
-//! which is what data sheets mean. They share a file because one sentence and one line of a card tell both.
+//! Two chapters with 128 KiB sequential reads and writes by queue depth from one thread. They differ in the initial
+//! state of the drives: overwritten at random, as in all other chapters, and filled sequentially, as data sheets
+//! assume. They share a file because one sentence and one line of a card report both.
 
 use model::media::Precondition;
 
@@ -19,16 +19,16 @@ use text::words::listed;
 const SCATTERED: &str = "sequential";
 const IN_ORDER: &str = "sequential-filled";
 
-/// Enough to see a drive saturate.
+/// Depths that show the saturation of a drive.
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 
-/// The same with fewer: the shape is known from there.
+/// Fewer depths, for a drive whose curve is known from the other chapter.
 const FEWER_DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// The chapter on drives overwritten at random.
 pub(crate) struct Sequential;
 
-/// The chapter on drives filled in order.
+/// The chapter on drives filled sequentially.
 pub(crate) struct SequentialFilled;
 
 impl Chapter for Sequential {
@@ -222,7 +222,7 @@ fn most(review: &Review, chapter: &str, drive: usize, direction: &str) -> Option
     most.map(megabytes_a_second)
 }
 
-/// The most that each drive moves in order, in both states.
+/// States the maximum sequential bandwidth of each drive in both states.
 fn rates(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let most = |facts: &Facts<'_>, chapter: &str, drive: usize, direction: &str| {

@@ -1,9 +1,10 @@
-//! Synchronous writes, as a log device meets them: by size and number of threads, and three loads of servers.
+//! Synchronous writes as a log device receives them: by size and number of threads, and three server workloads.
 //!
-//! Each point writes the first GiB in order before (a gigabyte that is in memory where memory keeps what was written), and is
-//! then counted for ten seconds with each seed, two transaction groups of ZFS. Pools with several volumes are asked for the
-//! first. An NFS client sends `COMMIT` after each eight writes, which are stable already; a database's log is `fdatasync`ed
-//! after each page of 8 KiB (PostgreSQL's size). Left out: file systems above, network below.
+//! Each point first writes the first GiB sequentially, which then lies in the memory of devices that cache written
+//! data. It is then counted for ten seconds with each seed, two transaction groups of ZFS. On pools with several
+//! volumes, the load is on the first. An NFS client sends `COMMIT` after every eight writes, which are already stable.
+//! A database's log is `fdatasync`ed after each page of 8 KiB (PostgreSQL's size). Not modelled: the file systems
+//! above and the network below.
 
 use model::Span;
 
@@ -27,7 +28,7 @@ const SIZES: [(u64, &str); 4] = [
 ];
 const THREADS: [u32; 4] = [1, 4, 16, 64];
 
-/// Two transaction groups.
+/// Counted time: two transaction groups.
 const COUNTED: Span = Span::from_ms(10_000);
 const RANGE: Within = Within::Bytes(1 << 30);
 
@@ -40,7 +41,7 @@ const LONG: Long = Long {
     scaled: false,
 };
 
-/// By size and threads.
+/// The chapter by size and number of threads.
 pub(crate) struct Slog;
 
 impl Chapter for Slog {
@@ -215,7 +216,7 @@ fn result(point: &Point, drive: usize) -> Option<&Measurement> {
     point.results[drive].as_ref()
 }
 
-/// Loads of servers.
+/// The chapter on server workloads.
 pub(crate) struct SlogLoads;
 
 impl Chapter for SlogLoads {

@@ -1,9 +1,10 @@
-//! SNIA's tests: IOPS, throughput, latency and write saturation, with the rounds until they are steady.
+//! SNIA's tests: IOPS, throughput, latency and write saturation, with rounds until steady state.
 //!
-//! The steps are those of the plans of `drivelab measure` ([`crate::measure`]), in the same order; how they run is in
-//! [`crate::review::rounds`], and write saturation in [`crate::review::cliff`]. Source: SNIA Solid State Storage Performance Test
-//! Specification 2.0.2, from knowledge of it: its text was not at hand. Left out: its optional tests (host idle recovery,
-//! cross stimulus, enterprise composite workload, demand intensity), and its report forms.
+//! The steps are those of the plans of `drivelab measure` ([`crate::measure`]), in the same order.
+//! [`crate::review::rounds`] runs them, and [`crate::review::cliff`] runs write saturation. Source: SNIA Solid State
+//! Storage Performance Test Specification 2.0.2, from knowledge of it: its text was not available. Not included: its
+//! optional tests (host idle recovery, cross stimulus, enterprise composite workload, demand intensity), and its
+//! report forms.
 
 use model::media::Precondition;
 
@@ -25,7 +26,7 @@ const THROUGHPUT: &str = "snia-throughput";
 const LATENCY: &str = "snia-latency";
 const SATURATION: &str = "snia-saturation";
 
-/// Plans, and what tells in each whether rounds are steady.
+/// Plans, and the figure of each that determines steady state.
 const TESTS: [(&str, &str); 4] = [
     ("snia", "IOPS: 4 KiB random write"),
     (
@@ -36,7 +37,7 @@ const TESTS: [(&str, &str); 4] = [
     ("snia-latency", "Latency: 4 KiB random write, QD1"),
 ];
 
-/// Reads to writes.
+/// Ratios of reads to writes.
 const MIXES: [(u32, &str); 7] = [
     (100, "100/0"),
     (95, "95/5"),
@@ -47,7 +48,7 @@ const MIXES: [(u32, &str); 7] = [
     (0, "0/100"),
 ];
 
-/// A point for each step of a plan's rounds; those of which `wanted` says so.
+/// Returns a point for each step of a plan's rounds that `wanted` selects.
 fn steps(
     chapter: &'static str,
     plan: &'static str,
@@ -58,7 +59,7 @@ fn steps(
     steps.map(|step| point(chapter, plan, step)).collect()
 }
 
-/// The same job as the plan's step, without its end.
+/// Returns the job of the plan's step, without its end.
 fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
     let number = |key: &str| step.option(key).and_then(|it| it.parse::<u32>().ok());
     let rw = step.option("rw").unwrap_or("read");
@@ -100,7 +101,7 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
     }
 }
 
-/// What a point that runs the same has, apart from how many are in flight.
+/// Returns the settings of a point that runs the same workload, apart from the queue depth.
 fn shown(shape: &Shape) -> Option<Settings> {
     let reads = match shape.mix {
         Mix::Read => 100,
@@ -130,7 +131,7 @@ fn mean_and_longest(review: &Review, drive: usize, name: &str, way: &str) -> Opt
     ))
 }
 
-/// What tells whether rounds are steady.
+/// The chapter on the steady-state criterion by round.
 pub(crate) struct Steady;
 
 impl Chapter for Steady {
@@ -190,7 +191,7 @@ const ROUNDS: Chart = Chart {
     },
 };
 
-/// Mixes and block sizes.
+/// The chapter on mixes and block sizes.
 pub(crate) struct Iops;
 
 impl Chapter for Iops {
@@ -292,7 +293,7 @@ const WHOSE: Choice = Choice {
     selects: false,
 };
 
-/// What the specification draws as a landscape.
+/// The chart that the specification draws as a 3D surface.
 const MATRIX: Chart = Chart {
     id: "snia-matrix",
     title: "Every block size with every mix of reads and writes",
@@ -334,7 +335,7 @@ const BY_SIZE: Chart = Chart {
     }),
 };
 
-/// Large I/O in order.
+/// The chapter on large sequential I/O.
 pub(crate) struct Throughput;
 
 impl Chapter for Throughput {
@@ -402,7 +403,7 @@ const fn row<const WHICH: usize>(topic: Topic, name: &'static str) -> Row {
     }
 }
 
-/// One I/O in flight.
+/// The chapter on latency at QD1.
 pub(crate) struct LatencyTest;
 
 impl Chapter for LatencyTest {
@@ -478,7 +479,7 @@ const ALONE: Chart = Chart {
     }),
 };
 
-/// Random writes from a new drive on.
+/// The chapter on random writes that begin on a new drive.
 pub(crate) struct Saturation;
 
 impl Chapter for Saturation {

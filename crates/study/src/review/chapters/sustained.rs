@@ -1,4 +1,4 @@
-//! 4 KiB random writes from fresh until steady: the write cliff, run on a drive with fewer blocks
+//! 4 KiB random writes from a fresh drive to steady state: the write cliff, run on a drive with fewer blocks
 //! ([`crate::review::cliff`]).
 
 use model::media::Precondition;
@@ -92,7 +92,7 @@ fn point() -> PointSpec {
     }
 }
 
-/// The first and the last rate.
+/// Returns the first and the last rate.
 pub(super) fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
     let series = result.series.as_ref()?;
     let count = series.iops.len();
@@ -106,7 +106,7 @@ pub(super) fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
     ))
 }
 
-/// What sustained random writes do to each drive.
+/// States the effect of sustained random writes on each drive.
 fn falls_of(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let mut falls = Vec::new();

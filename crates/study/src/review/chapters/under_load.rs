@@ -1,10 +1,10 @@
-//! What a database sees: the latency of paced 4 KiB reads and writes, to five nines, beside random writes at 0 to 100 % of
-//! what the drive can take.
+//! Latency under write load, as a database sees it: the latency of rate-limited 4 KiB reads and writes, up to p99.999,
+//! with competing random writes at 0 to 100 % of the drive's maximum rate.
 //!
-//! First it is found what each drive takes: random 4 KiB writes, 32 in flight. Reads and writes then arrive at random
-//! moments, each a tenth of that rate, from four threads; they alone are shown. Beside them other threads write: at shares
-//! of what is left of the rate, paced too, and at last flat out with 32 in flight. Left out: other block sizes beside, and
-//! reads beside.
+//! First the maximum rate of each drive is measured: random 4 KiB writes at QD32. Reads and writes then arrive at
+//! random times from four threads, each at a tenth of that rate; only these are shown. Other threads write at the same
+//! time: at shares of the remaining rate, also rate-limited, and finally without a limit at QD32. Not modelled: other
+//! block sizes of the competing load, and competing reads.
 
 use crate::measure::{DEPTH, PACED_DEPTH, PART, THREADS};
 use crate::review::chapter::{Chapter, Row, Topic};
@@ -20,12 +20,12 @@ use workload::job::Mix;
 pub(crate) const ID: &str = "under-load";
 const TAKES: &str = "writes-taken";
 
-/// Shares of what a drive takes beside the reads and writes that are shown.
+/// Competing load as shares of the drive's maximum rate.
 const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 90];
-/// Writes without a pace beside them.
+/// Competing writes without a rate limit.
 const FLAT_OUT: f64 = 1.0;
 
-/// What each drive takes.
+/// The chapter on the maximum write rate.
 pub(crate) struct Takes;
 
 impl Chapter for Takes {
@@ -86,7 +86,7 @@ impl Chapter for Takes {
     }
 }
 
-/// The chapter.
+/// The chapter on latency under write load.
 pub(crate) struct UnderLoad;
 
 impl Chapter for UnderLoad {
@@ -212,7 +212,7 @@ const ANATOMY: Chart = Chart {
     draws: Draws::Anatomy,
 };
 
-/// The tails of paced reads beside so many percent.
+/// Returns the row with the tail latency of rate-limited reads under `PERCENT` % competing load.
 const fn row<const PERCENT: u64>(name: &'static str) -> Row {
     Row {
         topic: Topic::Tails,
@@ -234,7 +234,7 @@ fn at(review: &Review, share: f64) -> Option<&Point> {
     })
 }
 
-/// The settings of its point at this share.
+/// Returns the settings of the chapter's point at this share.
 pub(crate) fn settings(share: f64) -> Settings {
     Settings {
         direction: Some("mix"),
@@ -247,7 +247,8 @@ pub(crate) fn settings(share: f64) -> Settings {
     }
 }
 
-/// On a drive that takes so many writes a second: of the same name for each drive, whose rates differ.
+/// Returns the point for a drive with a maximum rate of `taken` writes per second. Its name is equal for all drives,
+/// although their rates differ.
 fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     let part = (taken / PART).max(1);
     let left = taken - part.min(taken);
@@ -275,7 +276,7 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     }
 }
 
-/// The job that writes beside the others: a group of its own, which is not counted.
+/// Returns the job of the competing writes: a reporting group of its own, which is not counted.
 fn beside(depth: u32, rate: Option<u64>) -> String {
     let mut text =
         format!("\n[beside]\nnew_group=1\nrw=randwrite\niodepth={depth}\nnumjobs={THREADS}\n");

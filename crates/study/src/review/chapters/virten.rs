@@ -1,16 +1,16 @@
 //! The eight tests of S0: large sequential writes and reads, random writes and reads by depth, and latency at a fixed
-//! pace; each for the time that the source says, 30 seconds where it says none.
+//! arrival rate. Each runs for the time that the source states, or 30 seconds if it states none.
 //!
-//! The source's slips are not repeated: test 6 reads (its text says write), test 7 runs at 5,000 I/Os a second (its text
-//! says 500), and tests without `--runtime` end. Test 1 is `dd` through the page cache, whose write-back keeps many
-//! requests in flight: it is run as 1 MiB writes, 32 in flight.
+//! Errors of the source are corrected: test 6 reads (the text says write), test 7 runs at 5,000 IOPS (the text says
+//! 500), and tests without `--runtime` end. Test 1 is `dd` through the page cache, whose write-back keeps many
+//! requests in flight: it is run as 1 MiB writes at QD32.
 //!
-//! What was written was a virtual disk, of a size that the source does not give. On the 950 PRO it left room: 30 seconds at
-//! each depth would use up the spare blocks of a full drive before the last, and the last was the fastest (S0-070 to
-//! S0-072). So writes begin on a new drive; reads find data everywhere.
+//! The source wrote to a virtual disk of unknown size. On the 950 PRO the disk left free space: 30 seconds at each
+//! depth would use up the spare blocks of a full drive before the last test, and the last test was the fastest (S0-070
+//! to S0-072). So writes begin on a new drive; reads find data everywhere.
 //!
-//! Latencies are from the beginning of a submission, as in all chapters; the source's fio leaves out the submission, which
-//! takes 8 us in this guest.
+//! Latencies begin with the submission, as in all chapters. The source's fio excludes the submission, which takes 8 us
+//! in this guest.
 
 use model::Span;
 use model::media::Precondition;
@@ -93,13 +93,13 @@ fn paced(test: u32, direction: &'static str, rate: u64) -> PointSpec {
     let mut point = point(test, &name, direction, 1);
     point.settings.offered_iops = Some(rate);
     point.settings.headline = PERCENTILES;
-    // Evenly spaced, as fio does unless told otherwise.
+    // Evenly spaced, as is fio's default.
     point.options.push(("rate_iops", rate.to_string()));
     point.longest = Some(PACED);
     point
 }
 
-/// 4 KiB random I/O from one thread.
+/// Returns a point with 4 KiB random I/O from one thread.
 fn point(test: u32, name: &str, direction: &'static str, depth: u32) -> PointSpec {
     PointSpec {
         name: format!("{ID}/test {test}, {name}"),

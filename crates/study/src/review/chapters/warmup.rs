@@ -1,10 +1,10 @@
-//! A cache from cold: hit ratio and latency over time.
+//! Cache warm-up: hit ratio and latency over time.
 //!
-//! 4 KiB reads from one thread, 16 outstanding, over ranges of 0.5 to 4 times the cache: everywhere alike, or by Zipf's law
-//! about the middle of the range (so that each seed, and each job, has one set of hot blocks). One run has a reader in the
-//! middle that goes over the whole range once, in order. Runs end by the number of reads, ten for each line of the cache and time
-//! that the range is larger; of a very large cache in front of hard disks the suite cuts that short, and says so.
-//! Left out: restarts.
+//! 4 KiB reads from one thread at QD16, over ranges of 0.5 to 4 times the cache. Addresses are uniform, or follow
+//! Zipf's law around the middle of the range (so that each seed, and each job, has the same set of hot blocks). One
+//! run has a scan in the middle that reads the whole range once, sequentially. Runs end by the number of reads: ten
+//! for each cache line, times the ratio of range to cache. For a very large cache in front of hard disks the suite
+//! shortens the run and reports that. Not modelled: restarts.
 
 use crate::review::chapter::{Chapter, Row, Topic};
 use crate::review::chart::{Chart, Draws, Section};
@@ -21,7 +21,7 @@ const ID: &str = "cache-warmup";
 /// Reads for each line of the cache.
 const READS: f64 = 10.0;
 
-/// Name, times the cache, Zipf's exponent, and whether somebody reads all of it.
+/// Name, ratio of range to cache, Zipf's exponent, and whether a scan reads the whole range.
 const POINTS: [(&str, f64, Option<&str>, bool); 7] = [
     ("uniform, 0.5 x cache", 0.5, None, false),
     ("uniform, 1 x cache", 1.0, None, false),
@@ -36,7 +36,7 @@ const ZIPF_LOW: &str = "Zipf 0.8, 4 x cache";
 const ZIPF_HIGH: &str = "Zipf 1.2, 4 x cache";
 const SCAN: &str = "Zipf 0.8, 2 x cache, with a scan";
 
-/// The second third, beside which all is read in order, and the last.
+/// The jobs of the second third, with the concurrent scan, and of the last third.
 const AND_SCAN: &str = "
 [during]
 stonewall
@@ -159,7 +159,7 @@ fn of_point<'a>(review: &'a Review, drive: usize, name: &str) -> Option<&'a Meas
     point.results[drive].as_ref()
 }
 
-/// Mean hit ratio of the last quarter of a run.
+/// Returns the mean hit ratio of the last quarter of a run.
 fn hits_at_end(result: &Measurement) -> Option<f64> {
     let ratio = &result.series.as_ref()?.hit_ratio;
     let last: Vec<f64> = ratio[ratio.len() - ratio.len() / 4..]
@@ -196,7 +196,7 @@ fn point((name, times, zipf, scan): (&'static str, f64, Option<&str>, bool)) -> 
             String::new()
         },
         course: Course::Long(Long {
-            // The scan's run has three parts.
+            // The run with a scan has three parts.
             ends: Ends::AfterReads(if scan { reads / 3.0 } else { reads }),
             warm: Span::ZERO,
             filled: false,

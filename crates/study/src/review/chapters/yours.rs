@@ -63,8 +63,8 @@ impl Chapter for YourOwn {
 }
 
 impl Runner<'_> {
-    /// The user's own workloads, with each seed: a point for each job of each file, or for each group of jobs that report
-    /// as one.
+    /// Runs the user's own workloads with each seed: one point for each job of each file, or for each group of jobs
+    /// that report together.
     fn yours(&self) -> Result<Vec<Point>, Problems> {
         let seeds = SEEDS as usize;
         let runs = self.request.drives.len() * seeds;
@@ -85,7 +85,7 @@ impl Runner<'_> {
         Ok(points)
     }
 
-    /// With the first, second or third seed.
+    /// Runs a workload with the first, second or third seed.
     fn one_of_yours(&self, file: usize, drive: usize, number: usize) -> Result<Outcome, Problems> {
         let yours = &self.request.yours[file];
         let sheet = &self.request.drives[drive];
@@ -114,7 +114,7 @@ impl Runner<'_> {
         let Some(first) = by_drive.first().and_then(|of_seed| of_seed.first()) else {
             return Vec::new();
         };
-        // The reporting group, and which of its jobs where they are not reported as one.
+        // The reporting group, and the job in it if its jobs do not report together.
         let row_of = |thread: &ThreadOutcome| {
             let job = match &yours.workload {
                 Workload::Jobs(jobs) if !jobs[thread.job].group_reporting => Some(thread.job),

@@ -1,12 +1,13 @@
-//! Which means are not known, after all that was run for them.
+//! Reports means that are not known after all runs.
 
 use super::super::results::{Point, Review};
 use text::words::listed;
 
-/// The chapter of the user's own jobs and traces, which run as they are.
+/// The chapter of the user's own jobs and traces, which run as written.
 const YOURS: &str = "yours";
 
-/// A sentence where the means of some points are not known (the full suite foretells that, the others have run), and one of the user's own jobs and traces.
+/// Returns a sentence if the means of some points are not known (the full suite predicts that, in other suites the
+/// points have run to the end), and one on the user's own jobs and traces.
 pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     let suite = clauses(review, |chapter| chapter != YOURS);
     let yours = clauses(review, |chapter| chapter == YOURS);
@@ -19,7 +20,7 @@ pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     suite.into_iter().chain(yours).collect()
 }
 
-/// Of each drive, how many points of which of these chapters.
+/// Returns, for each drive, the number of such points in each of these chapters.
 fn clauses(review: &Review, of: impl Fn(&str) -> bool) -> String {
     let mut clauses = Vec::new();
     for (drive, facts) in review.drives.iter().enumerate() {

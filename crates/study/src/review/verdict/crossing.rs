@@ -1,10 +1,10 @@
-//! Where one curve overtakes another.
+//! Finds where one curve overtakes another.
 
-/// A difference smaller than this share is none.
+/// Minimum difference between two figures, as a share.
 pub(crate) const CLEAR: f64 = 0.03;
 
-/// The x from which `b` stays above `a`, having been below it: both before and after, the difference is clear at least
-/// once, and from there on it never turns. `None` if there is no such point.
+/// Returns the x at and above which `b` stays above `a`, after being below it. The difference is clear at least once
+/// before and once after, and `a` is never clearly above `b` again. `None` if there is no such point.
 pub(crate) fn overtakes(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<u64> {
     let both: Vec<(u64, f64)> = a
         .iter()
@@ -20,8 +20,8 @@ pub(crate) fn overtakes(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<u64> {
     (clearly_below && clearly_above).then(|| after[0].0)
 }
 
-/// The x from which `curve` is within `share` of its largest value and stays there, and that value; `None` if it only
-/// gets there at its last point.
+/// Returns the x at and above which `curve` stays within `share` of its largest value, and that value; `None` if only
+/// its last point reaches it.
 pub(crate) fn saturates(curve: &[(u64, f64)], share: f64) -> Option<(u64, f64)> {
     let most = curve.iter().map(|&(_, y)| y).max_by(f64::total_cmp)?;
     let reached = curve.iter().position(|&(_, y)| y >= most * share)?;
@@ -39,7 +39,7 @@ mod tests {
             overtakes(&flat, &[(1, 5.0), (2, 9.0), (4, 11.0), (8, 20.0)]),
             Some(4)
         );
-        // Never below; never above; a touch at the end; a wobble around equality.
+        // Never below; never above; equal at the end; fluctuation around equality.
         assert_eq!(
             overtakes(&flat, &[(1, 11.0), (2, 12.0), (4, 13.0), (8, 14.0)]),
             None
@@ -56,7 +56,7 @@ mod tests {
             overtakes(&flat, &[(1, 9.9), (2, 10.1), (4, 9.9), (8, 10.1)]),
             None
         );
-        // A lead that is lost again is no overtaking.
+        // A lead that is lost again is not overtaking.
         assert_eq!(
             overtakes(&flat, &[(1, 5.0), (2, 12.0), (4, 12.0), (8, 9.0)]),
             None

@@ -1,9 +1,10 @@
-//! What the chapters' sentences are made with: who leads, by how much, and where that changes.
+//! Tools for the chapters' sentences: which drive leads, by how much, and where the lead changes.
 //!
-//! Every sentence is computed from the points of the review, once from all seeds together and once from each alone. It
-//! stands only if each seed says the same; figures that differ between them by more than a hundredth have their range.
-//! Nothing is said where points are missing, with fewer than three seeds, or where the difference is within
-//! [`crossing::CLEAR`]. What the three seeds do not meet (a pause rarer than their runs) may still be otherwise.
+//! Every sentence is computed from the points of the review, once from all seeds together and once from each seed. It
+//! is printed only if all seeds agree. Figures that differ between seeds by more than 1 % are printed with their
+//! range. There is no sentence if points are missing, with fewer than three seeds, or if the difference is within
+//! [`crossing::CLEAR`]. Events that are rarer than the runs of the three seeds (such as a rare pause) may still change
+//! the result.
 
 pub(crate) mod convergence;
 pub(crate) mod crossing;
@@ -14,10 +15,10 @@ use crossing::overtakes;
 use range::{SeedRange, ends};
 use text::words::listed;
 
-/// Rising x and what a drive does there.
+/// Ascending x, each with the drive's figure.
 pub(crate) type Curve = Vec<(u64, f64)>;
 
-/// The review as all seeds together show it, and as each does alone.
+/// The review's results over all seeds, and those of each seed.
 pub(crate) struct Seeds<'a> {
     pub(crate) all: Facts<'a>,
     pub(crate) each: Vec<Facts<'a>>,
@@ -35,15 +36,15 @@ impl<'a> Seeds<'a> {
         }
     }
 
-    /// A figure with its range; `None` where all together or one alone has none.
+    /// Returns a figure with its range; `None` if the combined result or a seed has none.
     pub(crate) fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<SeedRange> {
         let value = figure(&self.all)?;
         let each: Vec<f64> = self.each.iter().map(&figure).collect::<Option<_>>()?;
         Some(SeedRange::of(value, &each))
     }
 
-    /// Drives by a figure, the smallest first, with its range; those without it are left out. `None` where seeds do not
-    /// agree which is the smallest and which the largest, but for differences that are none.
+    /// Returns the drives ordered by a figure, the smallest first, with its range, without drives that lack it. `None`
+    /// if the seeds do not agree on the smallest and the largest, except for insignificant differences.
     pub(crate) fn ranked(
         &self,
         figure: impl Fn(&Facts<'a>, usize) -> Option<f64>,
@@ -63,7 +64,7 @@ impl<'a> Seeds<'a> {
     }
 }
 
-/// The review as one seed shows it (or all), and short ways to ask it.
+/// The review's results for one seed (or all), with short look-up functions.
 pub(crate) struct Facts<'a> {
     pub(crate) review: &'a Review,
     seed: Option<usize>,
@@ -74,12 +75,12 @@ impl<'a> Facts<'a> {
         self.review.drives.len()
     }
 
-    /// A drive's short name.
+    /// Returns a drive's short name.
     fn name(&self, drive: usize) -> &'a str {
         &self.review.drives[drive].label
     }
 
-    /// `the A`; only `mine` of a drive that its user has named.
+    /// Returns `the A`; for a drive that its user has named, only `mine`.
     pub(crate) fn the(&self, drive: usize) -> String {
         let article = match self.review.drives[drive].catalogued {
             true => "the ",
@@ -88,7 +89,7 @@ impl<'a> Facts<'a> {
         format!("{article}{}", self.name(drive))
     }
 
-    /// The same at the beginning of a sentence; a name of one's own stays as it is written.
+    /// Returns the name for the beginning of a sentence; a user's own name is not capitalised.
     pub(crate) fn opening(&self, drive: usize) -> String {
         match self.review.drives[drive].catalogued {
             true => sentence(&self.the(drive)),
@@ -110,7 +111,7 @@ impl<'a> Facts<'a> {
         self.seed.map_or(Some(all), |seed| all.each.get(seed))
     }
 
-    /// A figure of a chapter's points by one setting, rising.
+    /// Returns a figure of a chapter's points by one setting, ascending.
     pub(crate) fn curve(
         &self,
         (chapter, drive, direction): (&str, usize, &str),
@@ -126,11 +127,12 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Where one overtakes others: least and greatest place over the seeds, the drive, and those that it overtakes.
+/// Where one drive overtakes others: the least and the greatest place over the seeds, the drive, and those that it
+/// overtakes.
 type Overtaking = ((u64, u64), usize, Vec<String>);
 
-/// `the A overtakes the B and the C from 64 KiB`: a clause for each drive and place, in order of place; only where each
-/// seed shows it.
+/// Returns clauses such as `the A overtakes the B and the C from 64 KiB`: one for each drive and place, in order of
+/// place, if all seeds show it.
 pub(crate) fn overtakings<'a>(
     seeds: &Seeds<'a>,
     curve: impl Fn(&Facts<'a>, usize) -> Curve,
@@ -171,12 +173,12 @@ pub(crate) fn overtakings<'a>(
     found.into_iter().map(clause).collect()
 }
 
-/// The most of a curve.
+/// Returns the maximum of a curve.
 pub(crate) fn peak(curve: &Curve) -> Option<f64> {
     curve.iter().map(|&(_, y)| y).max_by(f64::total_cmp)
 }
 
-/// The first letter in upper case.
+/// Returns the text with the first letter in upper case.
 pub(crate) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {

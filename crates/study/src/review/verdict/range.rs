@@ -1,39 +1,39 @@
-//! A figure and the ends between which the seeds have it.
+//! A figure with its range over the seeds.
 
 use text::digits::fixed;
 
-/// Ends nearer than this share of the figure are not told.
+/// If the ends are closer than this share of the figure, the range is not printed.
 const SAME: f64 = 0.01;
 
 /// A figure with its range over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SeedRange {
-    /// Of all seeds together.
+    /// The figure over all seeds.
     pub(crate) value: f64,
-    /// The least of it and of each alone.
+    /// The least of it and of each seed.
     pub(crate) low: f64,
-    /// The greatest of it and of each alone.
+    /// The greatest of it and of each seed.
     pub(crate) high: f64,
 }
 
 impl SeedRange {
-    /// The figure, and what each seed alone has.
+    /// Returns the range of a figure and of the figures of each seed.
     pub(crate) fn of(value: f64, each: &[f64]) -> SeedRange {
         SeedRange {
             value,
-            // The most of all together need not lie between those of each.
+            // The maximum over all seeds need not lie within the range of the seeds.
             low: each.iter().copied().fold(value, f64::min),
             high: each.iter().copied().fold(value, f64::max),
         }
     }
 
-    /// Whether no seed is further off than is told.
+    /// Checks whether the range is too narrow to be printed.
     fn is_one(&self) -> bool {
         let off = |end: f64| (end - self.value).abs() > SAME * self.value.abs();
         !off(self.low) && !off(self.high)
     }
 
-    /// `80 us`, or `862 us (401 us to 1.3 ms)`.
+    /// Returns text such as `80 us`, or `862 us (401 us to 1.3 ms)`.
     pub(crate) fn words(&self, write: impl Fn(f64) -> String) -> String {
         let [value, low, high] = [self.value, self.low, self.high].map(write);
         if self.is_one() || low == high {
@@ -42,7 +42,7 @@ impl SeedRange {
         format!("{value} ({low} to {high})")
     }
 
-    /// `11 times`, `7 to 22 times`.
+    /// Returns text such as `11 times`, `7 to 22 times`.
     pub(crate) fn times(&self) -> String {
         let (low, high) = (digits(self.low), digits(self.high));
         match self.is_one() || low == high {
@@ -56,7 +56,7 @@ fn digits(factor: f64) -> String {
     fixed(factor, 2, 1)
 }
 
-/// `60 %`, `60 % (55 to 66 %)`.
+/// Returns text such as `60 %`, `60 % (55 to 66 %)`.
 pub(crate) fn percent(share: SeedRange) -> String {
     let [value, low, high] =
         [share.value, share.low, share.high].map(|share| format!("{:.0}", share * 100.0));
@@ -66,7 +66,7 @@ pub(crate) fn percent(share: SeedRange) -> String {
     }
 }
 
-/// The ends of a setting: `QD5`, or `QD5 to QD7`.
+/// Returns the ends of a setting: `QD5`, or `QD5 to QD7`.
 pub(crate) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
     match ends {
         (from, to) if from == to => write(from),
@@ -74,7 +74,7 @@ pub(crate) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// The least and the greatest of what all have; `None` if one has none.
+/// Returns the least and the greatest value; `None` if one is missing.
 pub(crate) fn ends(all: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
     let all: Vec<u64> = all.collect::<Option<_>>()?;
     Some((*all.iter().min()?, *all.iter().max()?))

@@ -1,5 +1,5 @@
-//! The ledger is a part of the program: a file that is added or taken away must rebuild it, which the macro that includes
-//! it cannot see.
+//! The ledger is built into the program. Adding or removing a file must trigger a rebuild, which the macro that
+//! includes the files cannot detect.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../ledger");

@@ -1,8 +1,8 @@
-//! Aerospike's certification test as it is asked for: load or configuration file, version, threads, times.
+//! Parameters of Aerospike's certification test (ACT): load or configuration file, version, threads, times.
 //!
-//! [`Asked`] is what the command line and Python read; [`Asked::plan`] makes a scenario of it for a drive in a host, and
-//! [`run`] runs it: once, or as often as the score takes. The test itself is `workload::act`, its verdict and score are
-//! `lab::act` (docs/act.md).
+//! The command line and Python read [`Asked`]. [`Asked::plan`] makes a scenario from it for a drive in a host, and
+//! [`run`] runs it: once, or as often as the search for the score needs. The test itself is in `workload::act`, its
+//! verdict and score in `lab::act` (docs/act.md).
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -15,72 +15,72 @@ use model::media::Precondition;
 use text::problem::{Problem, Problems};
 use workload::act::{Config, Generation, from_text};
 
-/// The host of the test where none is named: the newest that is known to have run it.
+/// Default host of the test: the newest host that is known to have run it.
 pub const HOST: &str = "xeon-2017";
 
-/// Loads that can be asked for, in multiples of 1x.
+/// Allowed loads, in multiples of 1x.
 pub const LOADS: RangeInclusive<f64> = 0.001..=10_000.0;
-/// Queues of version 3.
+/// Allowed numbers of queues in version 3.
 pub const QUEUES: RangeInclusive<i64> = 1..=256;
-/// Threads of each of them.
+/// Allowed numbers of threads per queue.
 pub const THREADS_PER_QUEUE: RangeInclusive<i64> = 1..=128;
-/// Service threads of version 6.
+/// Allowed numbers of service threads in version 6.
 pub const SERVICE_THREADS: RangeInclusive<i64> = 1..=4_096;
-/// Seconds of a run: a year.
+/// Allowed seconds of a run, up to a year.
 pub const DURATIONS: RangeInclusive<i64> = 1..=31_536_000;
-/// Seconds that are not counted: a day.
+/// Allowed seconds of warm-up, up to a day.
 pub const WARM_UPS: RangeInclusive<i64> = 0..=86_400;
-/// Seconds of a slice.
+/// Allowed seconds of a slice.
 pub const SLICES: RangeInclusive<i64> = 1..=u32::MAX as i64;
-/// Cores that the threads run on.
+/// Allowed numbers of cores for the threads.
 pub const CORES: RangeInclusive<i64> = 1..=1_024;
 
-/// Which of the program's two generations.
+/// Generation of the ACT program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
-    /// Queues and threads, latency from the queue, as in 2017.
+    /// Version of 2017: queues with threads; latency is measured from entry into the queue.
     Three,
-    /// Service threads, latency from issue.
+    /// Service threads; latency is measured from issue.
     Six,
 }
 
-/// What is asked; what is none has the default of the version or the configuration file.
+/// Requested parameters. For `None`, the default of the version or of the configuration file is used.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Only this multiple of 1x; none looks for the score.
+    /// The load to run, as a multiple of 1x; `None` searches for the score.
     pub load: Option<f64>,
-    /// Only this configuration file of the program's.
+    /// The configuration file of the ACT program to run.
     pub config: Option<PathBuf>,
-    /// The version; 6 if neither this nor a file says which.
+    /// Version of the test; 6 if neither this nor a file states it.
     pub version: Option<Version>,
-    /// Queues of version 3.
+    /// Number of queues in version 3.
     pub queues: Option<u16>,
-    /// Threads of each of its queues.
+    /// Number of threads per queue.
     pub threads_per_queue: Option<u16>,
-    /// Service threads of version 6.
+    /// Number of service threads in version 6.
     pub service_threads: Option<u16>,
-    /// How long each load is simulated; 10 s.
+    /// Simulated time of each load; 10 s by default.
     pub duration: Option<Span>,
-    /// What at the start is not counted.
+    /// Warm-up time, which is not counted.
     pub warm_up: Span,
     /// Length of a slice of the verdict.
     pub slice: Span,
-    /// Whether latency alone is judged.
+    /// Whether only latency is judged.
     pub latency_only: bool,
-    /// Cores that the threads run on; all of the host.
+    /// Cores that the threads run on; all cores of the host by default.
     pub cores: Option<u16>,
 }
 
 impl Asked {
-    /// Whether one run is asked for, not the score.
+    /// Checks whether a single run is requested instead of the score.
     pub fn is_one_run(&self) -> bool {
         self.load.is_some() || self.config.is_some()
     }
 
-    /// The host of this name or file, with as many cores as asked for.
+    /// Returns the host with this name or file, with the requested number of cores.
     ///
     /// # Errors
-    /// All that is wrong with it; it does not say what the test costs there.
+    /// All problems of the host; it does not state the cost of the test.
     pub fn host(&self, name: &str) -> Result<HostSheet, Problems> {
         let mut sheet = catalogue::host(name)?;
         if sheet.act.is_none() {
@@ -97,10 +97,10 @@ impl Asked {
         Ok(sheet)
     }
 
-    /// The test's configuration on so many cores.
+    /// Returns the test's configuration on this number of cores.
     ///
     /// # Errors
-    /// The file cannot be read, or all that is wrong in it.
+    /// The file cannot be read, or all problems in it.
     pub fn config(&self, cores: u16) -> Result<Config, Problems> {
         let asked = match self.version {
             Some(Version::Three) => Some(Generation::Queues {
@@ -129,7 +129,7 @@ impl Asked {
         Ok(config)
     }
 
-    /// The test on a drive.
+    /// Returns the plan of the test on a drive.
     pub fn plan(
         &self,
         drive: &DriveSheet,
@@ -151,8 +151,9 @@ impl Asked {
     }
 }
 
-/// Runs a plan: once, or, if `one_run` is not asked for, until the score is known; then that run and the score. `told` hears
-/// the bounds of the score that are left, `go_on` whether to go on with one run.
+/// Runs a plan. If one run is requested, runs it once; otherwise runs until the score is known, and returns the run at
+/// the score, and the score. `told` is called with the remaining bounds of the score, `go_on` decides whether to
+/// continue one run.
 ///
 /// # Errors
 /// As [`score`].

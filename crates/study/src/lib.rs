@@ -1,9 +1,10 @@
-//! Studies: many runs, and what they say about drives.
+//! Studies: analyses of drives that need many runs.
 //!
-//! [`review`] puts drives side by side, [`ledger`] published figures beside runs, [`fit`] finds parameters from
-//! measurements, [`prove`] tries whether a pool keeps its promise, [`decide`] answers a buyer's questions, [`sweep`] runs
-//! scenarios by the thousand into a table, [`measure`] says which of fio's jobs a real drive is measured with, [`act`] runs
-//! Aerospike's test as it is asked for, [`smart`] reads the SMART data of real drives. How results are shown is another crate's business (`report`).
+//! [`review`] compares drives. [`ledger`] compares published figures with runs. [`fit`] finds parameters from
+//! measurements. [`prove`] tests the crash consistency of pools. [`decide`] answers questions of buyers. [`sweep`]
+//! runs thousands of scenarios into a table. [`measure`] selects the fio jobs that measure a real drive. [`act`] runs
+//! Aerospike's certification test. [`smart`] reads the SMART data of real drives. The crate `report` formats the
+//! results.
 
 pub mod act;
 pub mod decide;

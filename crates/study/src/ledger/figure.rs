@@ -395,7 +395,7 @@ const DERIVED: &[&str] = &[
     "lba_format_N_rating",
 ];
 
-/// Returns figures that follow from a drive's dies and from its `administration` section. Raw and spare gigabytes are
+/// Returns figures that follow from a drive's dies and from its management properties. Raw and spare gigabytes are
 /// counted as reviewers do, with a die of 128 Gb as 16 GB. Yes is 1, no is 0. The rating of a format is 0 for best and
 /// 2 for good.
 fn administration(sheet: &DriveSheet, name: &str) -> Option<f64> {

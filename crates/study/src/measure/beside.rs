@@ -1,6 +1,8 @@
-//! Paced reads and writes beside random writes on a real drive: what the suite `under-load` of a review asks of models.
+//! Rate-limited reads and writes under competing random writes on a real drive: the counterpart of the review suite
+//! `under-load`.
 //!
-//! The rate that shares are of is what the drive took in the steady rounds before. Left out: reads beside, other block sizes.
+//! Shares refer to the rate of the drive in the preceding steady rounds. Not included: competing reads, other block
+//! sizes.
 
 use serde_json::Value;
 use text::problem::Problems;
@@ -8,18 +10,18 @@ use text::problem::Problems;
 use super::document::{Document, is_ours};
 use super::plan::{Plan, Step};
 
-/// Part of the rate that reads, and as many writes, have that are counted.
+/// Divisor of the rate for the counted reads, and for the counted writes.
 pub(crate) const PART: u64 = 10;
 /// Threads of each of the two groups.
 pub(crate) const THREADS: u32 = 4;
-/// In flight of each thread that writes as fast as it can.
+/// Queue depth of each thread that writes without a rate limit.
 pub(crate) const DEPTH: u32 = 8;
-/// Of what is paced: as much as may be late.
+/// Queue depth of rate-limited threads: the number of I/Os that may be late.
 pub(crate) const PACED_DEPTH: u32 = 64;
-/// Percent at which writes beside have no pace.
+/// Percentage that stands for competing writes without a rate limit.
 pub(crate) const FLAT_OUT: u32 = 100;
 
-/// What fio calls a percentile, and a review; the latency is the whole one.
+/// Names of percentiles in fio and in a review. The latency is the total latency.
 const PERCENTILES: [(&str, &str); 4] = [
     ("50.000000", "p50"),
     ("99.000000", "p99"),
@@ -27,10 +29,11 @@ const PERCENTILES: [(&str, &str); 4] = [
     ("99.999000", "p99_999"),
 ];
 
-/// I/Os that have to be slower than a percentile, at least.
+/// Minimum number of I/Os that must be slower than a percentile.
 const SLOWER: f64 = 10.0;
 
-/// I/Os a second of each thread: of those counted in each direction, and of those beside where they have a pace.
+/// Returns the rates of each thread in IOPS: of the counted ones in each direction, and of the competing ones if they
+/// are rate-limited.
 fn rates(taken: u64, percent: u32) -> (u64, Option<u64>) {
     let part = (taken / PART).max(1);
     let left = taken - part.min(taken);
@@ -39,7 +42,7 @@ fn rates(taken: u64, percent: u32) -> (u64, Option<u64>) {
     (each(part), (percent != FLAT_OUT).then(|| each(beside)))
 }
 
-/// fio's words for the pace of what is counted; before the rate is known they say what it will be.
+/// Returns fio's options for the rate of the counted I/Os. Before the rate is known, they describe what it will be.
 pub(super) fn pace(percent: u32, taken: Option<f64>) -> Vec<String> {
     let rate = match taken {
         Some(taken) => rates(taken as u64, percent).0.to_string(),
@@ -51,7 +54,7 @@ pub(super) fn pace(percent: u32, taken: Option<f64>) -> Vec<String> {
     ]
 }
 
-/// The second job of the call, which writes beside; nothing at 0. `common` are the words that both have.
+/// Returns the second job of the call, with the competing writes; empty at 0 %. `common` are the options of both jobs.
 pub(super) fn beside(
     percent: u32,
     taken: Option<f64>,
@@ -97,21 +100,23 @@ pub(super) fn beside(
     words
 }
 
-/// What was counted of a step.
+/// Counted figures of a step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Paced {
-    /// The step.
+    /// Name of the step.
     pub step: String,
-    /// Writes beside, as a share of what the drive took beside the paced ones.
+    /// Competing writes as a share of the drive's rate that the counted I/Os leave.
     pub share: f64,
-    /// Direction, `mean` or a percentile as a review names it, and microseconds from issue to completion.
+    /// Direction, `mean` or a percentile as a review names it, and the latency in microseconds from issue to
+    /// completion.
     pub figures: Vec<(&'static str, &'static str, f64)>,
 }
 
-/// What a file has of paced reads and writes; nothing if it is no measurement of them. `origin` names it in messages.
+/// Returns the figures of rate-limited reads and writes in a file; empty if the file is not such a measurement.
+/// `origin` names it in messages.
 ///
 /// # Errors
-/// It is a measurement that does not read.
+/// The file is a measurement that cannot be read.
 pub fn paced(origin: &str, text: &str) -> Result<Vec<Paced>, Problems> {
     let Ok(root) = serde_json::from_str::<Value>(text) else {
         return Ok(Vec::new());
@@ -137,7 +142,7 @@ pub fn paced(origin: &str, text: &str) -> Result<Vec<Paced>, Problems> {
     Ok(steps.collect())
 }
 
-/// Mean and percentiles of a direction, as far as there were enough.
+/// Returns the mean of a direction, and the percentiles that have enough samples.
 fn figures(way: &'static str, told: &Value) -> Vec<(&'static str, &'static str, f64)> {
     let latency = &told["lat_ns"];
     let ios = told["total_ios"].as_f64().unwrap_or(0.0);
@@ -176,7 +181,8 @@ mod tests {
         arguments(step, &settings, 7, taken).join(" ")
     }
 
-    /// The rates are those of a review's job at the same share (`review/chapters/under_load.rs` has that test).
+    /// The rates are those of a review's job at the same share (the test for that is in
+    /// `review/chapters/under_load.rs`).
     #[test]
     fn a_step_is_one_call_with_two_groups() {
         assert_eq!(

@@ -1,9 +1,9 @@
-//! The words of a call of fio for a step.
+//! The arguments of a fio call for a step.
 
 use super::beside;
 use super::plan::Step;
 
-/// What is measured, as fio names it.
+/// A measured device, as fio names it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
     /// A block device or a regular file, by its path.
@@ -12,22 +12,22 @@ pub enum Target {
     Nbd(String),
 }
 
-/// What all calls of a measurement have in common.
+/// Settings that all calls of a measurement share.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// What is measured.
+    /// The measured device.
     pub target: Target,
-    /// fio's engine.
+    /// fio's I/O engine.
     pub engine: String,
-    /// Bytes from the beginning that are used; all of them if `None`.
+    /// Bytes from the beginning that are used; `None` for all.
     pub size_bytes: Option<u64>,
-    /// Whether fio is told to write nothing.
+    /// Whether fio must not write.
     pub is_read_only: bool,
 }
 
-/// fio's arguments. `seed` is that of its random numbers: with fio's own, which is always the same, each round would write the
-/// blocks of the round before. `taken` is the rate of the steady rounds, which a step with a pace is paced by; before it is known the
-/// words say what it will be.
+/// Returns fio's arguments. `seed` is the seed of fio's random numbers: fio's own default seed is constant, so each
+/// round would write the blocks of the previous round. `taken` is the rate of the steady rounds, which determines the
+/// rate of a rate-limited step; before it is known, the arguments describe what it will be.
 pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>) -> Vec<String> {
     let mut words = vec![format!("--name={}", step.name)];
     let common = common(settings);
@@ -53,11 +53,11 @@ pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>
     words
 }
 
-/// The words that every job of a call has.
+/// Returns the options of every job of a call.
 fn common(settings: &Settings) -> Vec<String> {
     let mut words = Vec::new();
     match &settings.target {
-        // fio takes a colon for the end of a file's name.
+        // In fio, a colon ends a file name.
         Target::Path(path) => {
             let path = path.replace('\\', "\\\\").replace(':', "\\:");
             words.push(format!("--filename={path}"));

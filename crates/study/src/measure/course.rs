@@ -1,8 +1,8 @@
-//! The course of a measurement: which step is next, after which round the rate is steady, how long the rest takes.
+//! The course of a measurement: the next step, the round at which steady state is reached, and the remaining time.
 //!
-//! It sees fio's answers one by one and nothing else, so that going on after an interruption is to show it again those that are
-//! there. Steady state is SNIA's, over the last five rounds: the first five that meet it end the rounds, unless the plan goes on until
-//! so much was written.
+//! Its only input is fio's results, one at a time. So an interrupted measurement resumes by feeding it the existing
+//! results again. Steady state is SNIA's, over the last five rounds: the first five that meet it end the rounds,
+//! unless the plan continues until a number of bytes has been written.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,79 +10,79 @@ use statistics::{ROUNDS, SteadyWindow};
 
 use super::plan::{Phase, Plan, Step};
 
-/// A step that is to run.
+/// A step that is run next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Turn<'p> {
-    /// What runs.
+    /// The step.
     pub step: &'p Step,
-    /// In which round, from 1; `None` outside rounds.
+    /// Round, starting with 1; `None` outside rounds.
     pub round: Option<u32>,
-    /// Which call of fio it is, from 1.
+    /// Number of the fio call, starting with 1.
     pub number: u32,
 }
 
-/// The last five rounds of the step that tells whether they are steady.
+/// The last five rounds of the step that determines steady state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tracked {
-    /// Its name.
+    /// Name of the step.
     pub step: String,
-    /// The first of the five, from 1.
+    /// Number of the first of the five rounds, starting with 1.
     pub first_round: u32,
-    /// Mean of the five, in I/Os a second.
+    /// Mean of the five rounds, in IOPS.
     pub mean_iops: f64,
-    /// Greatest minus least, as a share of the mean; at most 0.2 where steady.
+    /// Maximum minus minimum, as a share of the mean; at most 0.2 in steady state.
     pub excursion: f64,
-    /// Change of the fitted line over the five, as a share of the mean; between -0.1 and 0.1 where steady.
+    /// Change of the fitted line over the five rounds, as a share of the mean; between -0.1 and 0.1 in steady state.
     pub slope: f64,
 }
 
-/// How far it is, and what can be said of its rounds.
+/// Progress, and the verdict on the rounds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// Whether all steps are there.
+    /// Whether all steps have been run.
     pub is_complete: bool,
-    /// Whole rounds.
+    /// Number of complete rounds.
     pub rounds: u32,
-    /// Whether the last five were steady; null if the plan has no rounds, or there are not five yet.
+    /// Whether the last five rounds were steady; null if the plan has no rounds, or if there are fewer than five.
     pub is_steady: Option<bool>,
-    /// The last five rounds; null as above.
+    /// The last five rounds; null in the same cases as `is_steady`.
     pub tracked: Option<Tracked>,
-    /// In words.
+    /// Verdict as text.
     pub text: String,
 }
 
-/// Time that is left.
+/// Remaining time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Left {
-    /// Of steps that run for a time.
+    /// Seconds of the remaining steps that run for a time.
     pub seconds: f64,
-    /// Whether more may come: rounds that are not steady yet, or steps that end after so many bytes.
+    /// Whether this is a lower bound: more rounds may be needed, or steps end after a number of bytes.
     pub is_at_least: bool,
 }
 
-/// Where a measurement is.
+/// Progress of a measurement.
 #[derive(Clone, Debug)]
 pub struct Course<'p> {
     plan: &'p Plan,
     /// Index of the next step.
     at: usize,
-    /// Rounds that are whole.
+    /// Number of complete rounds.
     rounds: u32,
-    /// Calls of fio so far.
+    /// Number of fio calls so far.
     calls: u32,
     /// Rates of the tracked step, one for each round.
     rates: Vec<f64>,
-    /// What the rounds are to write, and have written, in bytes; `None` if they end when they are steady.
+    /// Bytes that the rounds must write, and bytes written so far; `None` if the rounds end in steady state.
     saturation: Option<[f64; 2]>,
-    /// Whether rounds are over.
+    /// Whether the rounds are over.
     is_past_rounds: bool,
 }
 
 impl<'p> Course<'p> {
-    /// Before the first step, on a device of so many bytes, if that is known: without it only the greatest number of rounds ends a plan
-    /// that is to write so many times its capacity.
+    /// Returns the course before the first step, on a device of this size, if known. If the size is unknown, a plan
+    /// that writes a multiple of the capacity ends only at its maximum number of rounds.
     pub fn on(plan: &'p Plan, device_bytes: Option<u64>) -> Course<'p> {
         let bytes = device_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
         Course {
@@ -91,7 +91,7 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// Before the first step.
+    /// Returns the course before the first step, on a device of unknown size.
     pub fn new(plan: &'p Plan) -> Course<'p> {
         Course {
             plan,
@@ -104,7 +104,7 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// What is next; `None` if that was all.
+    /// Returns the next step; `None` if all steps are done.
     pub fn next(&self) -> Option<Turn<'p>> {
         let step = self.plan.steps.get(self.at)?;
         let in_round = step.phase == Phase::Round;
@@ -115,10 +115,10 @@ impl<'p> Course<'p> {
         })
     }
 
-    /// Takes fio's answer to what was next.
+    /// Takes fio's result of the next step.
     ///
     /// # Errors
-    /// Nothing was next, or the answer is no result of it; nothing is changed then.
+    /// There is no next step, or this is not a result of it; the course does not change then.
     pub fn take(&mut self, fio: &Value) -> Result<(), String> {
         let turn = self.next().ok_or("it is a step more than the plan has")?;
         if let Some(why) = is_failed(fio) {
@@ -131,7 +131,7 @@ impl<'p> Course<'p> {
         Ok(())
     }
 
-    /// What was next has run, with so many I/Os a second.
+    /// Records that the next step has run at this rate in IOPS.
     pub(crate) fn went(&mut self, turn: Turn<'_>, iops: f64) {
         if turn.step.is_tracked {
             self.rates.push(iops);
@@ -164,7 +164,7 @@ impl<'p> Course<'p> {
         self.window().map(|window| window.is_steady())
     }
 
-    /// What can be said so far.
+    /// Returns the verdict so far.
     pub fn verdict(&self) -> Verdict {
         let is_complete = self.next().is_none();
         let window = self.window();
@@ -204,14 +204,14 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// What the rounds took, in I/Os a second: the mean of the last five, or of as many as there are.
+    /// Returns the rate of the rounds in IOPS: the mean of the last five, or of all if there are fewer.
     pub fn taken(&self) -> Option<f64> {
         let last = &self.rates[self.rates.len().saturating_sub(ROUNDS)..];
         let mean = last.iter().sum::<f64>() / last.len() as f64;
         (!last.is_empty()).then_some(mean)
     }
 
-    /// The time left when this share of the step that is next is done.
+    /// Returns the remaining time when this share of the next step is done.
     pub fn left(&self, share: f64) -> Left {
         let mut left = Left {
             seconds: 0.0,
@@ -219,7 +219,7 @@ impl<'p> Course<'p> {
         };
         let rounds = match self.is_past_rounds {
             true => 0,
-            // The one that runs, and as many as are missing to five.
+            // The current round, and the number of rounds missing to five.
             false => (ROUNDS as u32).saturating_sub(self.rounds).max(1),
         };
         for (index, step) in self.plan.steps.iter().enumerate() {
@@ -241,7 +241,7 @@ impl<'p> Course<'p> {
     }
 }
 
-/// Why an answer of fio's is none; `None` if it is one.
+/// Returns why a fio result is a failure; `None` if it is valid.
 fn is_failed(fio: &Value) -> Option<String> {
     let Some(jobs) = fio["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
         return Some(String::from("fio's answer has no `jobs`"));
@@ -251,13 +251,13 @@ fn is_failed(fio: &Value) -> Option<String> {
     failed.map(|error| format!("fio ended it with error {error}"))
 }
 
-/// A figure of all jobs together.
+/// Returns the sum of a figure over all jobs.
 fn sum(fio: &Value, figure: impl Fn(&Value) -> Option<f64>) -> f64 {
     let jobs = fio["jobs"].as_array().into_iter().flatten();
     jobs.filter_map(figure).sum()
 }
 
-/// I/Os a second of all jobs, reads and writes.
+/// Returns the IOPS of all jobs, reads and writes.
 fn iops(fio: &Value) -> f64 {
     ["read", "write"]
         .map(|side| sum(fio, |job| job[side]["iops"].as_f64()))
@@ -270,12 +270,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// fio's answer at this rate.
+    /// Returns a fio result at this rate.
     fn answer(iops: f64) -> Value {
         json!({"jobs": [{"error": 0, "read": {"iops": 0.0}, "write": {"iops": iops}}]})
     }
 
-    /// Plays a plan; the rate of the tracked step in each round is given. What ran, and the verdict.
+    /// Runs a plan with the given rate of the tracked step in each round. Returns the steps that ran, and the verdict.
     fn played(plan: &Plan, rate: impl Fn(u32) -> f64) -> (Vec<(String, Option<u32>)>, Verdict) {
         let mut course = Course::new(plan);
         let mut ran = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
         );
     }
 
-    /// Steady rounds do not end it, the bytes written do; without a size the last round.
+    /// Steady rounds do not end it; the bytes written do, or, without a size, the last round.
     #[test]
     fn saturation_ends_when_so_much_was_written() {
         let plan = Plan::named("snia-saturation").expect("a plan");
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(ran[57], (String::from("r100-1024k"), Some(2)));
     }
 
-    /// The steps that there are, shown again, lead to where it was.
+    /// Feeding the existing results again leads to the same state.
     #[test]
     fn a_course_that_is_cut_goes_on() {
         let plan = fit();

@@ -1,7 +1,7 @@
-//! The one file of a measurement: the device, the host, the plan, and fio's JSON of every step as fio wrote it.
+//! The single file of a measurement: the device, the host, the plan, and fio's JSON of every step as fio wrote it.
 //!
-//! It is written anew after each step, so that what was interrupted goes on, and read by all that reads fio's results. Left out:
-//! results that fio did not write itself.
+//! The file is rewritten after each step, so that an interrupted measurement can resume, and every reader of fio's
+//! results can read it. Not supported: results that were not written by fio.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,102 +10,102 @@ use text::problem::{Place, Problem, Problems};
 use super::course::{Course, Verdict};
 use super::plan::{Phase, Plan};
 
-/// What the file is, in its first line.
+/// Format name, in the first line of the file.
 pub const FORMAT: &str = "drivelab measurement 1";
 
-/// What was measured.
+/// The measured device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// `block`, `file` or `nbd`.
+    /// Kind: `block`, `file` or `nbd`.
     pub kind: String,
-    /// What tells it from all others: its serial number, or what stands for it.
+    /// Identity: the serial number, or a substitute for it.
     pub name: String,
-    /// As it was named: a path or a URI.
+    /// Path or URI, as the user gave it.
     pub path: String,
-    /// Its maker's name for it; null if it tells none, as for the following.
+    /// Model name; null if the device does not report it. The same applies to the following fields.
     pub model: Option<String>,
-    /// Version of its firmware.
+    /// Firmware version.
     pub firmware: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// A logical block.
+    /// Size of a logical block in bytes.
     pub block_bytes: Option<u32>,
-    /// Whether it says that it rotates.
+    /// Whether the device reports that it rotates.
     pub is_rotational: Option<bool>,
-    /// The block layer's scheduler.
+    /// I/O scheduler of the block layer.
     pub scheduler: Option<String>,
 }
 
-/// Where it was measured.
+/// The host that ran the measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: String,
-    /// The processor's name.
+    /// Name of the processor.
     pub cpu: String,
-    /// How many processors there are.
+    /// Number of processors.
     pub processors: u32,
-    /// fio's version.
+    /// Version of fio.
     pub fio: String,
-    /// fio's engine.
+    /// fio's I/O engine.
     pub engine: String,
 }
 
-/// What was asked.
+/// Parameters of the measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// Whether it was to read alone.
+    /// Whether the measurement may only read.
     pub is_read_only: bool,
-    /// Seconds that steps were shortened to; null if they were not.
+    /// Seconds to which steps were shortened; null if they were not.
     pub runtime_s: Option<f64>,
     /// Bytes from the beginning that were used; null for all.
     pub size_bytes: Option<u64>,
-    /// Steps that the device has too large blocks for.
+    /// Steps that were left out because the device's logical blocks are too large.
     pub left_out: Vec<String>,
-    /// The plan's files.
+    /// Text of the plan's files.
     pub jobs: String,
 }
 
-/// A step that ran.
+/// A completed step.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
-    /// Its name.
+    /// Name of the step.
     pub step: String,
-    /// When it ran.
+    /// Phase of the step.
     pub phase: Phase,
-    /// In which round; null outside rounds.
+    /// Round; null outside rounds.
     pub round: Option<u32>,
     /// fio's arguments.
     pub arguments: Vec<String>,
-    /// fio's answer.
+    /// fio's JSON result.
     pub fio: Value,
 }
 
-/// The file.
+/// A measurement file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// [`FORMAT`].
+    /// Format name; see [`FORMAT`].
     pub format: String,
-    /// What was measured.
+    /// The measured device.
     pub device: Device,
-    /// Where.
+    /// The host.
     pub host: Host,
-    /// What was asked.
+    /// Parameters of the measurement.
     pub asked: Asked,
-    /// What a reader of the figures is to know.
+    /// Notes for readers of the figures.
     pub notes: Vec<String>,
-    /// How far it is, and whether it is steady.
+    /// Progress and steady state.
     pub verdict: Verdict,
-    /// What ran.
+    /// The completed steps.
     pub steps: Vec<Taken>,
 }
 
@@ -118,14 +118,14 @@ fn problem(origin: &str, what: String, help: &str) -> Problem {
     }
 }
 
-/// Whether this is such a file, complete or damaged.
+/// Checks whether this is a measurement file, complete or damaged.
 pub fn is_ours(root: &Value) -> bool {
     let format = root["format"].as_str();
     format.is_some_and(|format| format.starts_with("drivelab measurement"))
 }
 
 impl Document {
-    /// A measurement before its first step.
+    /// Returns a measurement before its first step.
     pub fn new(
         device: Device,
         host: Host,
@@ -144,15 +144,15 @@ impl Document {
         }
     }
 
-    /// Before the first step on this device, or the part of it that is used.
+    /// Returns the course before the first step on this device, or on the part of it that is used.
     pub fn course<'p>(&self, plan: &'p Plan) -> Course<'p> {
         Course::on(plan, self.asked.size_bytes.or(self.device.size_bytes))
     }
 
-    /// Reads one; `origin` names it in messages.
+    /// Reads a measurement file; `origin` names it in messages.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a measurement file.
     pub fn read(origin: &str, text: &str) -> Result<Document, Problems> {
         let help = "a file that `drivelab measure --output` made";
         let refused = |what: String| Problems(vec![problem(origin, what, help)]);
@@ -167,17 +167,17 @@ impl Document {
         }
     }
 
-    /// As it is written.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// Where this measurement of `plan` is, if it is the one that `fresh` would begin.
+    /// Returns the progress of this measurement of `plan`, if it has the same parameters as `fresh`.
     ///
     /// # Errors
-    /// All in which it is another.
+    /// All differences from `fresh`.
     pub fn resume<'p>(
         &self,
         origin: &str,
@@ -187,7 +187,7 @@ impl Document {
         let other =
             "name another file with --output, or move this one away: nothing of it is changed";
         let mut found = Vec::new();
-        // A device may have another path after the machine was started again.
+        // The path of a device may change when the machine restarts.
         let moved = Device {
             path: fresh.device.path.clone(),
             ..self.device.clone()
@@ -221,7 +221,7 @@ impl Document {
     }
 }
 
-/// Adds each key in which two parts of a file differ.
+/// Adds each key that differs between two parts of a file.
 fn differ(name: &str, there: &impl Serialize, now: &impl Serialize, found: &mut Vec<String>) {
     let value = |part: Result<Value, serde_json::Error>| part.unwrap_or_default();
     let there = value(serde_json::to_value(there));
@@ -238,19 +238,19 @@ fn differ(name: &str, there: &impl Serialize, now: &impl Serialize, found: &mut 
     }
 }
 
-/// fio's answer to a step whose figures are of interest.
+/// fio's result of a step whose figures are used.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// The answer.
+    /// fio's JSON result.
     pub fio: Value,
-    /// In what it is not what a reader takes it for, one sentence each.
+    /// Differences from a plain fio result, one sentence each.
     pub unlike: Vec<String>,
 }
 
-/// What was measured: steps outside rounds, and the last whole round; `origin` names the file in messages.
+/// Returns the steps outside rounds, and the last complete round; `origin` names the file in messages.
 ///
 /// # Errors
-/// It is no measurement, or nothing is in it yet.
+/// The file is not a measurement, or has no results yet.
 pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
     let document = Document::read(origin, &root.to_string())?;
     let verdict = &document.verdict;
@@ -268,7 +268,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
         .iter()
         .filter(|step| step.phase == Phase::Round);
     let of_last = |step: &&Taken| step.round == Some(verdict.rounds);
-    // What has a pace and others beside it is no run of its own: see `paced`.
+    // A rate-limited step under competing load is not a run of its own: see `paced`.
     let plan = Plan::named(&document.asked.plan).ok();
     let is_paced = |name: &str| {
         let mut steps = plan.iter().flat_map(|plan| &plan.steps);
@@ -327,13 +327,14 @@ mod tests {
         Document::new(device, host, asked, Vec::new(), plan)
     }
 
-    /// fio's answer, with numbers as it writes them.
+    /// Returns a fio result, with numbers in fio's format.
     fn answer(name: &str, iops: f64) -> Value {
         json!({"fio version": "fio-3.33", "jobs": [{"jobname": name, "error": 0, "read": {"iops": 0.0, "total_ios": 0},
             "write": {"iops": iops, "total_ios": 900, "lat_ns": {"mean": 0.1}}}]})
     }
 
-    /// Runs a measurement from where `document` is, for at most so many steps; each step's rate is by its round alone.
+    /// Continues a measurement from the state of `document`, for at most `steps` steps; the rate of each step depends
+    /// only on its round.
     fn run(document: &mut Document, plan: &Plan, steps: usize, rate: impl Fn(u32) -> f64) {
         let mut course = document
             .resume("m.json", &fresh(plan), plan)
@@ -353,7 +354,7 @@ mod tests {
         }
     }
 
-    /// However often it is interrupted and read again, the file is the same in the end.
+    /// However often a measurement is interrupted and read again, the final file is the same.
     #[test]
     fn a_measurement_that_is_interrupted_becomes_the_same_file() {
         let plan = Plan::named("fit").expect("a plan");

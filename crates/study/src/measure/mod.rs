@@ -1,11 +1,13 @@
-//! Measuring a real drive with fio: which job comes next, when its rounds are steady, and the one document that holds all of it.
+//! Measurement of a real drive with fio: the next job, the detection of steady state, and the single document of all
+//! results.
 //!
-//! Nothing here runs fio, looks at a device or knows the time: [`Course`] says what is next and takes fio's answer, so that a
-//! measurement can be played with answers that were written down. A [`Plan`] is a file of fio's jobs. Spawning fio and looking
-//! at devices is the command line's.
+//! This module does not run fio, access a device or read the clock. [`Course`] returns the next step and takes fio's
+//! result, so that a measurement can be replayed from recorded results. A [`Plan`] is a file of fio jobs. The command
+//! line starts fio and inspects devices.
 //!
-//! Source: SNIA Solid State Storage Performance Test Specification 2.0.2 (fills, rounds, steady state). Left out: purging, which
-//! differs by drive and is the user's; tests of the specification other than IOPS, throughput and latency.
+//! Source: SNIA Solid State Storage Performance Test Specification 2.0.2 (fills, rounds, steady state). Not included:
+//! purging, which differs by drive and is left to the user; tests of the specification other than IOPS, throughput and
+//! latency.
 
 mod beside;
 mod command;

@@ -1,20 +1,23 @@
-//! Plans: which jobs of fio's run, in which order, and which of them in rounds.
+//! Plans: the fio jobs of a measurement, their order, and which of them run in rounds.
 //!
-//! A plan is one file of fio's jobs, or several one after the other; each section is a step, and steps run alone. Comments of
-//! the form `; key: value` say what fio has no words for: at the top `plan`, `about`, `rounds` (at most so many), `written` (rounds end
-//! after so many times the capacity, and not when they are steady) and `source`, in a section its `phase` (`prepare`, `round`; without one it is measured once) and `steady: yes`, if its rate tells whether rounds are
-//! steady, and `beside`, the percent of what the rounds took that others write meanwhile ([`super::beside`]). Left out: `include`, keywords and variables of job files, which the plans here do not need.
+//! A plan is one file of fio jobs, or several files in sequence. Each section is a step, and steps run one at a time.
+//! Comments of the form `; key: value` add what fio's options cannot express. At the top: `plan`, `about`, `rounds`
+//! (maximum number), `written` (rounds end after this multiple of the capacity has been written, instead of in steady
+//! state) and `source`. In a section: its `phase` (`prepare` or `round`; without it, the step is measured once),
+//! `steady: yes` if its rate determines steady state, and `beside`, the competing writes in percent of the rate of the
+//! rounds ([`super::beside`]). Not supported: `include`, keywords and variables of job files, which these plans do not
+//! need.
 
 use serde::{Deserialize, Serialize};
 use text::problem::{Problems, nearest};
 
-/// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
+/// fio jobs whose results determine the parameters of a drive's model: latency, depth, size, mixes.
 pub const STANDARD_JOBS: &str = include_str!("plans/standard.fio");
 
-/// fio jobs on a null device whose results a host can be fitted in.
+/// fio jobs on a null device, whose results determine the parameters of a host.
 pub const HOST_JOBS: &str = include_str!("plans/host.fio");
 
-/// Name and files of each.
+/// Name and files of each plan.
 const PLANS: [(&str, &[&str]); 8] = [
     ("quick", &[include_str!("plans/quick.fio")]),
     ("fit", &[include_str!("plans/fit.fio"), STANDARD_JOBS]),
@@ -35,54 +38,54 @@ const PLANS: [(&str, &[&str]); 8] = [
     ("under-load", &[include_str!("plans/under-load.fio")]),
 ];
 
-/// Options of the jobs that the measurement chooses by itself.
+/// Options of the jobs that the measurement sets itself.
 const REPLACED: [&str; 2] = ["ioengine", "stonewall"];
 
-/// Names of the plans.
+/// Returns the names of the plans.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PLANS.iter().map(|(name, _)| *name)
 }
 
-/// When a step runs.
+/// Phase of a step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Once, before all others: its figures are not of interest.
+    /// Once, before all others; its figures are not used.
     Prepare,
-    /// Again and again until the rounds are steady.
+    /// Repeated until the rounds are steady.
     Round,
     /// Once, after the rounds.
     Measure,
 }
 
-/// One call of fio.
+/// A single fio call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
     /// Name of its job.
     pub name: String,
-    /// When it runs.
+    /// Phase in which it runs.
     pub phase: Phase,
-    /// Whether its rate tells if the rounds are steady.
+    /// Whether its rate determines steady state.
     pub is_tracked: bool,
-    /// Where its I/Os have a pace: how much is written beside them, in percent of what the rounds leave.
+    /// For rate-limited I/Os, the competing writes in percent of the rate of the rounds that remains.
     pub beside: Option<u32>,
-    /// Options as fio takes them, without the engine and the target; those without a value have an empty one.
+    /// fio options without the engine and the target; those without a value have an empty string.
     pub options: Vec<(String, String)>,
 }
 
 impl Step {
-    /// The value of an option; `None` if it is not there.
+    /// Returns the value of an option; `None` if it is absent.
     pub fn option(&self, key: &str) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| known == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether it does nothing but read.
+    /// Checks whether the step only reads.
     pub fn only_reads(&self) -> bool {
         matches!(self.option("rw"), None | Some("read" | "randread"))
     }
 
-    /// Seconds that it runs, warm-up included; `None` if it ends after so many bytes.
+    /// Returns the seconds that the step runs, including warm-up; `None` if it ends after a number of bytes.
     pub fn seconds(&self) -> Option<f64> {
         let of = |key: &str| {
             let value = self.option(key)?;
@@ -95,7 +98,7 @@ impl Step {
         Some(of("runtime")? + of("ramp_time").unwrap_or(0.0))
     }
 
-    /// Bytes of an I/O.
+    /// Returns the block size of the step in bytes.
     pub fn block_bytes(&self) -> Option<u64> {
         let value = self.option("bs")?;
         match value.strip_suffix('k') {
@@ -110,28 +113,29 @@ impl Step {
     }
 }
 
-/// Jobs in the order in which they run.
+/// A plan: jobs in the order in which they run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Description in one sentence.
     pub about: String,
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub rounds: u32,
-    /// Rounds end once the capacity was written so many times, steady or not; without it, once they are steady.
+    /// The rounds end when this multiple of the capacity has been written, whether steady or not; `None` ends them in
+    /// steady state.
     pub written: Option<f64>,
-    /// By phase: those that prepare, those of a round, those that measure.
+    /// Steps by phase: preparation, rounds, measurement.
     pub steps: Vec<Step>,
-    /// Its files.
+    /// Text of the plan's files.
     pub jobs: String,
 }
 
 impl Plan {
-    /// The plan of this name.
+    /// Returns the plan with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// No such plan.
     pub fn named(name: &str) -> Result<Plan, Problems> {
         let found = PLANS.iter().find(|(known, _)| *known == name);
         match found {
@@ -184,7 +188,7 @@ impl Plan {
         problems.or(plan)
     }
 
-    /// Takes the sections of one file.
+    /// Adds the sections of a file.
     fn file(&mut self, origin: &str, text: &str) -> Result<(), Problems> {
         let mut globals: Vec<(String, String)> = Vec::new();
         let mut section: Option<&str> = None;
@@ -223,7 +227,7 @@ impl Plan {
         problems.or(())
     }
 
-    /// Takes a comment that says something; whether it does.
+    /// Evaluates a `; key: value` comment, and returns whether the key is known.
     fn told(&mut self, section: Option<&str>, key: &str, value: &str) -> bool {
         match (section, key, self.steps.last_mut()) {
             (None, "plan", _) => value == self.name,
@@ -254,20 +258,20 @@ impl Plan {
         }
     }
 
-    /// Steps of a phase.
+    /// Returns the steps of a phase.
     pub fn in_phase(&self, phase: Phase) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| step.phase == phase)
     }
 
-    /// Whether a step of it writes.
+    /// Checks whether any step writes.
     pub fn writes(&self) -> bool {
         !self.steps.iter().all(Step::only_reads)
     }
 
-    /// The plan without what writes.
+    /// Returns the plan without the steps that write.
     ///
     /// # Errors
-    /// Its rounds write, or nothing is left.
+    /// Its rounds write, or no step is left.
     pub fn reads_alone(mut self) -> Result<Plan, Problems> {
         let is_measured = self.in_phase(Phase::Measure).any(|step| step.only_reads());
         if !is_measured {
@@ -281,7 +285,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// Steps that run for a time run for so many seconds; their warm-up becomes shorter in proportion.
+    /// Shortens steps that run for a time to this number of seconds; their warm-up becomes shorter in proportion.
     pub fn shorten(&mut self, seconds: f64) {
         for step in &mut self.steps {
             let number = |key: &str| step.option(key)?.parse::<f64>().ok();
@@ -296,7 +300,7 @@ impl Plan {
         }
     }
 
-    /// Takes out the steps whose I/Os are smaller than a block of the device; their names.
+    /// Removes the steps whose I/Os are smaller than a block of the device, and returns their names.
     pub fn without_smaller_than(&mut self, block_bytes: u32) -> Vec<String> {
         let fits = |step: &Step| {
             step.block_bytes()
@@ -309,7 +313,7 @@ impl Plan {
     }
 }
 
-/// `; key: value`, if a line is such a comment.
+/// Returns key and value of a comment `; key: value`, if the line is one.
 fn said(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.strip_prefix("; ")?.split_once(": ")?;
     let is_key = !key.is_empty() && key.chars().all(|it| it.is_ascii_lowercase());
@@ -325,7 +329,7 @@ mod tests {
         names().map(|name| Plan::named(name).unwrap_or_else(|wrong| panic!("{wrong}")))
     }
 
-    /// The plans are fio's own files, and what they ask can be simulated.
+    /// The plans are valid fio files, and their jobs can be simulated.
     #[test]
     fn each_file_is_a_job_file() {
         let surroundings = Surroundings {
@@ -363,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Seven mixes of eight block sizes, as the specification has them.
+    /// Seven mixes of eight block sizes, as in the specification.
     #[test]
     fn the_snias_round_is_56_minutes() {
         let plan = Plan::named("snia").expect("a plan");

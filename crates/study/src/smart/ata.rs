@@ -10,9 +10,9 @@ use super::{Figure, Health};
 /// A row of the attribute table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attribute {
-    /// 1 to 255.
+    /// Attribute number, 1 to 255.
     pub(super) id: u8,
-    /// Such as `Total_LBAs_Written`.
+    /// Attribute name, such as `Total_LBAs_Written`.
     pub(super) name: String,
     /// Normalized value.
     pub(super) value: Option<f64>,
@@ -20,9 +20,9 @@ pub(super) struct Attribute {
     pub(super) raw: Option<f64>,
 }
 
-/// What the attributes are read with.
+/// Properties of a drive that determine how attributes are read.
 pub(super) struct Drive {
-    /// Whether smartctl's database has the model.
+    /// Whether smartctl's database contains the model.
     pub(super) in_database: bool,
     /// Bytes of a logical block.
     pub(super) block: f64,
@@ -35,7 +35,7 @@ const NOT_HOST: [&str; 13] = [
     "nand", "flash", "flsh", "slc", "tlc", "media", "error", "err", "erase", "raw", "amp",
     "protect", "head",
 ];
-/// Names of indicators whose normalized value is the life left in percent, the most telling first.
+/// Names of indicators whose normalized value is the remaining life in percent, the most reliable first.
 const LIFE_LEFT: [&str; 18] = [
     "percent_lifetime_remain",
     "percent_lifetime_used",
@@ -57,7 +57,7 @@ const LIFE_LEFT: [&str; 18] = [
     "avg_block-erase_count",
 ];
 
-/// Bytes of a raw unit as the name of an attribute says; `None` if it does not.
+/// Returns the bytes of a raw unit as the name of an attribute states it; `None` if it does not.
 fn unit(name: &str, block: f64) -> Option<(f64, String)> {
     name.split('_').find_map(|word| {
         if matches!(word, "lba" | "lbas" | "sector" | "sectors") {
@@ -88,17 +88,17 @@ fn unit(name: &str, block: f64) -> Option<(f64, String)> {
 
 fn is_host_writes(name: &str) -> bool {
     let writes = name.contains("writ") || name.contains("wts");
-    // Halves of a 64-bit counter in two attributes, one of which alone says nothing.
+    // Two attributes hold the halves of a 64-bit counter; one half alone is meaningless.
     let half = name.ends_with("_low") || name.ends_with("_high") || name.ends_with("_exp");
     writes && !half && !NOT_HOST.iter().any(|word| name.contains(word))
 }
 
-/// All ones in a counter of 32 or 48 bits: it is saturated or not supported.
+/// Checks for all ones in a counter of 32 or 48 bits: it is saturated or not supported.
 fn is_saturated(raw: f64) -> bool {
     [u64::from(u32::MAX), (1 << 48) - 1].contains(&(raw as u64))
 }
 
-/// Takes host writes and the wear indicator from the table; refused ones become remarks.
+/// Takes host writes and the wear indicator from the table; rejected values become remarks.
 pub(super) fn take(health: &mut Health, attributes: &[Attribute], drive: &Drive) {
     if health.written.is_none() {
         match written(attributes, drive) {

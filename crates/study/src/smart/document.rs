@@ -12,16 +12,16 @@ use super::{Found, at_line, nvme_cli, smartctl};
 pub(super) enum Piece<'a> {
     /// The drives of one document.
     Json(Vec<Result<Found, Problem>>),
-    /// Text, which may be that of the programs without `-j`.
+    /// Text, which may be the programs' output without `-j`.
     Text {
-        /// Its first line.
+        /// Number of its first line.
         line: usize,
-        /// The text.
+        /// The text itself.
         text: &'a str,
     },
 }
 
-/// The documents of a file, and the text before, between and after them.
+/// Returns the documents of a file, and the text before, between and after them.
 pub(super) fn pieces<'a>(origin: &str, text: &'a str) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     let mut lines = Lines::new(text);
@@ -90,7 +90,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Offset of the next document at or after `from`, which is the start of the file, a line's start or the end of a document.
+/// Returns the offset of the next document at or after `from`, which is the start of the file, the start of a line or
+/// the end of a document.
 fn next(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -109,7 +110,7 @@ fn next(text: &str, from: usize) -> Option<usize> {
 fn invalid(origin: &str, line: usize, text: &str, error: &serde_json::Error) -> Problem {
     let within = error.line().saturating_sub(1);
     let at = line + within;
-    // An outermost brace where an indented line should be.
+    // An outermost brace where an indented line is expected.
     let begins = || {
         text.lines()
             .nth(within)
@@ -145,7 +146,7 @@ struct Reader<'a> {
     origin: &'a str,
     line: usize,
     found: Vec<Result<Found, Problem>>,
-    /// Identify Controller of nvme-cli that stands before the log of its drive.
+    /// Identify Controller of nvme-cli that precedes the log of its drive.
     identity: &'a mut Option<nvme_cli::Identity>,
 }
 

@@ -68,7 +68,7 @@ pub struct Health {
     pub written: Option<Figure>,
     /// Percentage Used, or what corresponds to it. NVMe caps it at 255.
     pub used_percent: Option<Figure>,
-    /// Hours powered on.
+    /// Power-on hours.
     pub power_on_hours: Option<f64>,
     /// Spare blocks left, percent.
     pub spare_percent: Option<f64>,
@@ -99,7 +99,7 @@ impl Health {
         self.serial = serial;
     }
 
-    /// Takes host writes that are possible; refuses the others with a remark.
+    /// Stores host writes that are possible; rejects others with a remark.
     fn set_written(&mut self, bytes: f64, rule: impl Into<String>) {
         match bytes <= MOST_WRITTEN {
             true => {
@@ -114,7 +114,7 @@ impl Health {
         }
     }
 
-    /// Takes a Percentage Used from 0 to 255.
+    /// Stores a Percentage Used from 0 to 255.
     fn set_used(&mut self, percent: f64, rule: impl Into<String>) {
         match percent <= 255.0 {
             true => {
@@ -138,14 +138,14 @@ impl Health {
         }
     }
 
-    /// Takes a temperature in degrees Celsius; 0 K and the like mean that the drive has no sensor.
+    /// Stores a temperature in degrees Celsius. Values such as 0 K mean that the drive has no sensor.
     fn set_temperature(&mut self, celsius: f64) {
         if (-60.0..=150.0).contains(&celsius) {
             self.temperature_celsius = Some(celsius);
         }
     }
 
-    /// Model and end of the serial number, or the device, or the place in the file.
+    /// Returns model and end of the serial number, or the device, or the place in the file.
     pub fn label(&self) -> String {
         match (&self.model, &self.serial_end) {
             (Some(model), Some(end)) => format!("{model} …{end}"),
@@ -154,14 +154,14 @@ impl Health {
         }
     }
 
-    /// Takes percentages of spare blocks; those above 100 are not supported.
+    /// Stores percentages of spare blocks; values above 100 mean that they are not supported.
     fn set_spare(&mut self, percent: Option<f64>, threshold: Option<f64>) {
         let valid = |value: Option<f64>| value.filter(|&value| value <= 100.0);
         self.spare_percent = valid(percent).or(self.spare_percent);
         self.spare_threshold_percent = valid(threshold).or(self.spare_threshold_percent);
     }
 
-    /// The label and a colon before a message, unless the label is the message's place.
+    /// Returns the label and a colon before a message, unless the label is the message's place.
     fn before_message(&self) -> String {
         match self.model.is_some() || self.device.is_some() {
             true => format!("{}: ", self.label()),
@@ -169,7 +169,7 @@ impl Health {
         }
     }
 
-    /// Problem of a drive without any figure that says how far it is worn; `None` if there is one.
+    /// Returns the problem of a drive without any figure of wear; `None` if there is one.
     fn missing(&self, keys: &str) -> Option<String> {
         let has = self.written.is_some() || self.used_percent.is_some();
         let more = self.remarks.iter().map(|remark| format!("; {remark}"));
@@ -183,7 +183,7 @@ impl Health {
     }
 }
 
-/// What a file holds.
+/// Drives found in a file.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dump {
     /// Drives that writes wear, in the order of the file.
@@ -192,7 +192,7 @@ pub struct Dump {
     pub left_out: Vec<String>,
 }
 
-/// What one document or section holds.
+/// Content of one document or section.
 enum Found {
     /// A drive.
     Drive(Box<Health>),
@@ -243,7 +243,7 @@ pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
     problems.or(dump)
 }
 
-/// How to make a file that can be read.
+/// How to create a file that can be read.
 const ASK: &str = "make it with `smartctl -a -j /dev/nvme0 > smart.json` or `nvme smart-log -o json /dev/nvme0 > smart.json`, as root";
 
 fn whole(origin: &str, what: impl Into<String>) -> Problem {
@@ -263,7 +263,7 @@ fn at_line(origin: &str, line: usize, what: impl Into<String>, help: &str) -> Pr
     }
 }
 
-/// The text of a file, which may be UTF-16, as `>` of Windows PowerShell writes it.
+/// Returns the text of a file, which may be UTF-16, as `>` of Windows PowerShell writes it.
 fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     let pair: Option<fn([u8; 2]) -> u16> = match utf16(bytes) {
         Some(name) if name.contains("little") => Some(u16::from_le_bytes),
@@ -284,7 +284,7 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name from outside as it may be shown; `None` where there is none.
+/// Returns a name from outside in a form that is safe to show; `None` if it is empty.
 fn name(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");

@@ -19,7 +19,7 @@ pub(super) fn of_json(value: &Value) -> Option<f64> {
     number.filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// A number without separators; words such as `inf` are not numbers.
+/// Returns a number without separators; words such as `inf` are not numbers.
 fn plain(text: &str) -> Option<f64> {
     let digit = text.starts_with(|c: char| c.is_ascii_digit());
     let number = digit.then(|| text.parse::<f64>().ok())?;
@@ -70,7 +70,7 @@ pub(super) fn of_text(text: &str) -> Option<f64> {
     }
 }
 
-/// Returns the decimal that a text begins with; its point is a point, as in JSON.
+/// Returns the decimal that a text begins with; the decimal separator is a point, as in JSON.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');

@@ -9,7 +9,7 @@ use text::problem::Problem;
 
 use super::{DATA_UNIT, Found, Health, at_line, name, number};
 
-/// What Identify Controller says.
+/// Fields of Identify Controller.
 pub(super) struct Identity {
     model: Option<String>,
     serial: Option<String>,
@@ -26,13 +26,13 @@ fn get(members: &Map<String, Value>, keys: &[&str]) -> Option<f64> {
     values.find_map(number::of_json)
 }
 
-/// Whether this is a SMART log.
+/// Checks whether this is a SMART log.
 pub(super) fn is(members: &Map<String, Value>) -> bool {
     let has = |key: &str| members.contains_key(key);
     has("data_units_written") || has("critical_warning") && USED.iter().any(|key| has(key))
 }
 
-/// Identify Controller, if this is it.
+/// Returns Identify Controller, if this is it.
 pub(super) fn identity(members: &Map<String, Value>) -> Option<Identity> {
     let word = |key: &str| members.get(key).and_then(Value::as_str).and_then(name);
     (members.contains_key("mn") && members.contains_key("sn")).then(|| Identity {
@@ -95,7 +95,7 @@ pub(super) fn of_log(
     }
 }
 
-/// The bits of Critical Warning in words.
+/// Returns the bits of Critical Warning as text.
 pub(super) fn warnings(bits: f64) -> Option<String> {
     const WORDS: [&str; 6] = [
         "available spare is below its threshold",

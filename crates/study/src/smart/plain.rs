@@ -9,7 +9,7 @@ use text::problem::Problem;
 use super::ata::{self, Attribute};
 use super::{DATA_UNIT, Found, Health, at_line, name, number, nvme_cli, smartctl};
 
-/// One drive of a text.
+/// Data of one drive in a text.
 struct Section {
     line: usize,
     health: Health,
@@ -18,11 +18,11 @@ struct Section {
     block: f64,
     rotates: Option<String>,
     vendor: Option<String>,
-    /// Rows below "Error counter log" are SCSI's.
+    /// Whether the following rows belong to the SCSI "Error counter log".
     error_counters: bool,
-    /// What smartctl says instead of data.
+    /// Message that smartctl printed instead of data.
     said: Option<String>,
-    /// Program whose text it is.
+    /// Program that printed the text.
     program: Program,
 }
 
@@ -32,7 +32,7 @@ enum Program {
     NvmeCli,
 }
 
-/// Reads the drives of a text that begins at `line`; none where it has no SMART data.
+/// Reads the drives of a text that begins at `line`; empty if it has no SMART data.
 pub(super) fn read(origin: &str, line: usize, text: &str) -> Vec<Result<Found, Problem>> {
     let mut sections: Vec<Section> = Vec::new();
     for (number, row) in (line..).zip(text.lines()) {
@@ -75,7 +75,7 @@ fn joined(sections: Vec<Section>) -> Vec<Section> {
     all
 }
 
-/// The program whose output for a drive begins at this line.
+/// Returns the program whose output for a drive begins at this line.
 fn begins(row: &str, last: Option<&Section>) -> Option<Program> {
     let version = row
         .strip_prefix("smartctl ")
@@ -105,7 +105,7 @@ fn begins(row: &str, last: Option<&Section>) -> Option<Program> {
     None
 }
 
-/// A row of the attribute table, old format (`0x0032`, type and updated) or brief (`-O--CK`).
+/// Reads a row of the attribute table, in the old format (`0x0032`, type and updated) or the brief format (`-O--CK`).
 fn attribute(row: &str) -> Option<Attribute> {
     let words: Vec<&str> = row.split_whitespace().collect();
     let id: u8 = words.first()?.parse().ok().filter(|&id| id > 0)?;
@@ -125,7 +125,7 @@ fn attribute(row: &str) -> Option<Attribute> {
     })
 }
 
-/// A row of the device statistics: page, offset, size, value, flags, name.
+/// Reads a row of the device statistics: page, offset, size, value, flags, name.
 fn statistic(row: &str) -> Option<(String, f64)> {
     let words: Vec<&str> = row.split_whitespace().collect();
     let hexadecimal = |word: &&str| word.starts_with("0x");
@@ -140,7 +140,7 @@ fn statistic(row: &str) -> Option<(String, f64)> {
         .flatten()
 }
 
-/// A temperature such as `40 C`, `40 °C (313 K)`, `104 °F (313 K)` or `32 Celsius`.
+/// Reads a temperature such as `40 C`, `40 °C (313 K)`, `104 °F (313 K)` or `32 Celsius`.
 fn celsius(value: &str) -> Option<f64> {
     let kelvin = value.split_once('(').map(|(_, rest)| rest);
     let kelvin = kelvin.filter(|rest| rest.contains('K'));
@@ -184,7 +184,7 @@ impl Section {
         self.health.model.is_some() || self.has_data()
     }
 
-    /// Whether this is the output of `smartctl -i`.
+    /// Checks whether this is the output of `smartctl -i`.
     fn is_identity(&self) -> bool {
         let named = self.program == Program::Smartctl && self.health.model.is_some();
         named && !self.has_data() && self.said.is_none()
@@ -228,7 +228,7 @@ impl Section {
         }
     }
 
-    /// Lines of the information section.
+    /// Reads a line of the information section.
     fn identity(&mut self, key: &str, value: &str) {
         let health = &mut self.health;
         match key {
@@ -254,7 +254,7 @@ impl Section {
         }
     }
 
-    /// Lines of the log.
+    /// Reads a line of the log.
     fn log(&mut self, key: &str, value: &str) {
         let health = &mut self.health;
         match key {
@@ -304,7 +304,8 @@ impl Section {
         }
     }
 
-    /// A row of SCSI's error counter log: five counts of errors, 10^9 bytes processed, errors that were not corrected.
+    /// Reads a row of the SCSI error counter log: five counts of errors, 10^9 bytes processed, errors that were not
+    /// corrected.
     fn error_counter(&mut self, key: &str, value: &str) {
         let figures: Vec<f64> = value
             .split_whitespace()
@@ -325,7 +326,7 @@ impl Section {
         self.health.media_errors = Some(errors + uncorrected);
     }
 
-    /// The drive, or why it cannot be read; `None` for output that is not about a drive.
+    /// Returns the drive, or why it cannot be read; `None` for output that is not about a drive.
     fn end(mut self, origin: &str) -> Option<Result<Found, Problem>> {
         if let Some(rate) = &self.rotates {
             let label = self.health.label();

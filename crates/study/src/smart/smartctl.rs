@@ -1,7 +1,7 @@
 //! `smartctl -j` (`--json`): one document for each drive, of NVMe, ATA or SCSI.
 //!
 //! `endurance_used` is not read for ATA: smartctl guesses it from attributes of models that it does not know. Device
-//! statistics (`smartctl -x`) say it exactly.
+//! statistics (`smartctl -x`) report it exactly.
 
 use serde_json::{Map, Value};
 use text::problem::Problem;
@@ -11,7 +11,7 @@ use super::{Found, Health, at_line, name, number, nvme_cli};
 
 type Members = Map<String, Value>;
 
-/// Whether this is a document of smartctl.
+/// Checks whether this is a document of smartctl.
 pub(super) fn is(members: &Members) -> bool {
     let has = |key: &str| members.contains_key(key);
     has("smartctl")
@@ -20,7 +20,7 @@ pub(super) fn is(members: &Members) -> bool {
         || has("ata_smart_attributes")
 }
 
-/// The value at a path of keys.
+/// Returns the value at a path of keys.
 fn at<'a>(members: &'a Members, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let start = members.get(*first)?;
@@ -83,7 +83,7 @@ pub(super) fn read(
     }
 }
 
-/// Why a device is left out; `None` for drives that writes wear.
+/// Returns why a device is left out; `None` for drives that writes wear.
 fn not_worn(members: &Members, health: &Health) -> Option<String> {
     let turns = count(members, &["rotation_rate"]).filter(|&turns| turns > 0.0)?;
     Some(format!(
@@ -97,7 +97,7 @@ fn is_scsi(members: &Members) -> bool {
     protocol == Some("SCSI") || members.contains_key("scsi_error_counter_log")
 }
 
-/// What smartctl says instead of data, if it says something.
+/// Returns smartctl's messages instead of data, if there are any.
 fn messages(health: &Health, members: &Members) -> Option<String> {
     let messages = at(members, &["smartctl", "messages"]).and_then(Value::as_array);
     let said: Vec<String> = messages?
@@ -116,7 +116,7 @@ fn messages(health: &Health, members: &Members) -> Option<String> {
     })
 }
 
-/// What the documents of all interfaces have.
+/// Reads the fields that all interfaces share.
 fn of_all(health: &mut Health, members: &Members) {
     if health.power_on_hours.is_none()
         && let Some(hours) = count(members, &["power_on_time", "hours"])
@@ -171,11 +171,11 @@ fn of_ata(health: &mut Health, members: &Members) {
     statistics(health, members, block);
     let known = at(members, &["in_smartctl_database"]).and_then(Value::as_bool);
     let drive = ata::Drive {
-        // Versions before 7.3 say it by the family alone.
+        // In versions before 7.3, only the family shows it.
         in_database: known.unwrap_or_else(|| members.contains_key("model_family")),
         block,
     };
-    // smartctl has judged which raw values are hours.
+    // smartctl has already decided which raw values are hours.
     if let Some(hours) = count(members, &["power_on_time", "hours"]) {
         health.set_hours(hours);
     }
@@ -200,7 +200,7 @@ fn attribute(row: &Value) -> Option<Attribute> {
     })
 }
 
-/// Device statistics, which have standard units.
+/// Reads device statistics, which have standard units.
 fn statistics(health: &mut Health, members: &Members, block: f64) {
     let pages = at(members, &["ata_device_statistics", "pages"]).and_then(Value::as_array);
     let rows = pages
@@ -220,7 +220,7 @@ fn statistics(health: &mut Health, members: &Members, block: f64) {
     }
 }
 
-/// Takes one of the device statistics.
+/// Stores one of the device statistics.
 pub(super) fn statistic(health: &mut Health, name: &str, value: f64, block: f64) {
     match name {
         "Logical Sectors Written" => {

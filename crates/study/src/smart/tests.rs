@@ -186,7 +186,7 @@ fn sata_drives_are_read_by_the_names_of_their_attributes() {
 
 #[test]
 fn raw_values_without_a_known_unit_are_refused() {
-    // The same drive, not in smartctl's database: 241 may have any unit, and 177 any scale.
+    // The same drive, but not in smartctl's database: 241 may have any unit, and 177 any scale.
     let unknown =
         sample("smartctl-sata.json").replace("  \"model_family\": \"Samsung based SSDs\",\n", "");
     let said = problems(&unknown);
@@ -198,7 +198,7 @@ fn raw_values_without_a_known_unit_are_refused() {
         said.contains("177 Wear_Leveling_Count is not used"),
         "{said}"
     );
-    // With device statistics it is known.
+    // With device statistics the value is known.
     let statistics = r#""ata_device_statistics": {"pages": [{"number": 1, "table": [
         {"offset": 24, "name": "Logical Sectors Written", "size": 6, "value": 2000000000, "flags": {"valid": true}}]},
         {"number": 7, "table": [
@@ -270,7 +270,7 @@ fn several_drives_in_a_file_are_all_read() {
         dump.left_out,
         ["TESTDISK 4TB …0003: a hard disk (7200 rpm), which writes do not wear"]
     );
-    // One after the other, with what a terminal shows between them, in JSON and text, in UTF-16 with a mark.
+    // In sequence, with terminal output between them, in JSON and text, in UTF-16 with a byte order mark.
     let many = format!(
         "[sudo] password for me:\n{}$ smartctl -a -j /dev/sda\n{}\n# now text\n{}",
         sample("smartctl-nvme.json"),
@@ -287,7 +287,7 @@ fn several_drives_in_a_file_are_all_read() {
     let mut utf16: Vec<u8> = vec![0xff, 0xfe];
     utf16.extend(many.encode_utf16().flat_map(u16::to_le_bytes));
     assert_eq!(read("x", &utf16).expect("UTF-16").drives.len(), 3);
-    // By name, and on one line.
+    // Keyed by name, and on one line.
     let named = format!("{{\"nvme7\": {}}}", sample("nvme-cli-1.json"));
     assert_eq!(one(&named).device.as_deref(), Some("nvme7"));
     let line = r#"{"percent_used":5,"critical_warning":0}"#;
@@ -414,7 +414,7 @@ fn identity_and_attributes_of_two_commands_are_one_drive() {
     assert!(alone.model.is_none() && alone.written.is_some() && alone.used_percent.is_none());
 }
 
-/// Names from outside reach a terminal only as text.
+/// Names from outside are printed on a terminal only as text.
 #[test]
 fn escape_sequences_in_names_are_shown_as_text() {
     let text = r#"{"smartctl":{},"model_name":"A\u001b[2JB","nvme_smart_health_information_log":{"percentage_used":1}}"#;

@@ -1,7 +1,8 @@
-//! From what a scenario is made of, in words, to the [`Scenario`]: the drive with its figures changed, the host, the jobs.
-//! What is wrong with them is told at the line of the sweep's file that says so.
+//! Builds the [`Scenario`] from its textual description: the drive with changed figures, the host, the jobs. Problems
+//! are reported at the line of the sweep's file that caused them.
 //!
-//! Paths are from the folder of the sweep's file. Job files see no environment: a row must come out the same elsewhere.
+//! Paths are relative to the folder of the sweep's file. Job files see no environment variables, because a row must be
+//! reproducible on other machines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,35 +19,35 @@ use workload::replay::read_iologs;
 
 use super::space::{Choice, Picked, What};
 
-/// The states of drives.
+/// Allowed initial states of drives.
 const STATES: [Precondition; 3] = [
     Precondition::Fresh,
     Precondition::Filled,
     Precondition::Steady,
 ];
-/// Machines that are kept at hand: each takes a millisecond to read, and thousands of scenarios have the same.
+/// Maximum number of cached machines: each takes a millisecond to read, and thousands of scenarios share one.
 const AT_HAND: usize = 64;
 
-/// A drive in a host, and what is said of them.
+/// A drive in a host, with their messages.
 #[derive(Clone, Debug)]
 struct Known {
     words: String,
     machine: Machine,
 }
 
-/// Makes scenarios of what their file says.
+/// Builds scenarios from the description in their file.
 #[derive(Debug)]
 pub(super) struct Cast {
     file: SourceFile,
     folder: PathBuf,
     warm_seed: Option<u64>,
     machines: Mutex<Vec<Known>>,
-    /// Job files and what they include, read once.
+    /// Job files and the files that they include, each read once.
     files: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
 }
 
 impl Cast {
-    /// For the sweep in this file, whose paths are from this folder.
+    /// Returns a builder for the sweep in this file; paths are relative to this folder.
     pub(super) fn new(file: SourceFile, folder: PathBuf, warm_seed: Option<u64>) -> Cast {
         Cast {
             file,
@@ -57,10 +58,10 @@ impl Cast {
         }
     }
 
-    /// The scenario.
+    /// Returns the scenario.
     ///
     /// # Errors
-    /// Everything wrong with its drive, host, state and jobs.
+    /// All problems of its drive, host, state and jobs.
     pub(super) fn scenario(&self, picked: &Picked<'_>) -> Result<Scenario, Problems> {
         let machine = self.machine(picked);
         let cores = machine.as_ref().map_or(1, |machine| machine.host().cores);
@@ -79,10 +80,10 @@ impl Cast {
         }
     }
 
-    /// The drive in its host.
+    /// Returns the drive in its host.
     ///
     /// # Errors
-    /// Everything wrong with both, and with the state's name.
+    /// All problems of both, and of the state's name.
     pub(super) fn machine(&self, picked: &Picked<'_>) -> Result<Machine, Problems> {
         let words = |what: &What| picked.of(what).map_or("", |choice| choice.words.as_str());
         let figures: Vec<(String, String)> = picked
@@ -138,10 +139,10 @@ impl Cast {
         known.map(|known| known.machine.clone())
     }
 
-    /// The jobs, with what is to be said of them, on a host with so many cores.
+    /// Returns the jobs, with their warnings, on a host with this number of cores.
     ///
     /// # Errors
-    /// Everything wrong with them.
+    /// All problems of the jobs.
     pub(super) fn jobs(&self, picked: &Picked<'_>, cores: u16) -> Result<JobSet, Problems> {
         let surroundings = Surroundings {
             environment: &|_| None,
@@ -164,7 +165,7 @@ impl Cast {
         })
     }
 
-    /// The files that jobs were read from so far, each with its text.
+    /// Returns the files that jobs have been read from so far, each with its text.
     pub(super) fn job_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = files.iter();
@@ -183,7 +184,7 @@ impl Cast {
         Ok(bytes)
     }
 
-    /// A path as from the folder that the program was called in; names of the catalogue stay.
+    /// Returns a path relative to the working directory; names of the catalogue are unchanged.
     fn path_of(&self, words: &str) -> String {
         let beside = self.folder.join(words);
         let is_path =
@@ -194,13 +195,13 @@ impl Cast {
         }
     }
 
-    /// A problem at the place of a value, or of the whole file if nobody wrote it there.
+    /// Returns a problem at the place of a value, or of the whole file if the value is a default.
     fn at(&self, choice: Option<&Choice>, what: String, help: Option<String>) -> Problem {
         let at = choice.and_then(|choice| choice.at.clone());
         self.file.problem(at, what, help)
     }
 
-    /// Problems of a drive's file, at the figure that was changed or else at the drive's name.
+    /// Returns problems of a drive's file, at the changed figure or otherwise at the drive's name.
     fn of_drive(&self, picked: &Picked<'_>, problems: Problems) -> Vec<Problem> {
         let drive = picked.of(&What::Drive);
         let name = drive.map_or("", |choice| choice.words.as_str());
@@ -218,7 +219,7 @@ impl Cast {
         problems.collect()
     }
 
-    /// A problem of a job, at the option that it is about; those of job files stay where they are.
+    /// Returns a problem of a job, at the option that caused it; problems of job files keep their place.
     fn of_job(&self, picked: &Picked<'_>, problem: Problem) -> Problem {
         if problem.origin != "command line" {
             let file = picked.of(&What::JobFile);
@@ -249,7 +250,7 @@ impl Cast {
     }
 }
 
-/// A problem of another file, with what kind of file that is.
+/// Returns the message for a problem in another file, with the kind of that file.
 fn told(problem: &Problem, kind: &str) -> String {
     let bare = Problem {
         help: None,
@@ -258,13 +259,13 @@ fn told(problem: &Problem, kind: &str) -> String {
     format!("{kind} {bare}")
 }
 
-/// The state of the drive at the start; `None` if it has no such name.
+/// Returns the initial state of the drive; `None` if there is no state with this name.
 pub(super) fn state_of(picked: &Picked<'_>) -> Option<Precondition> {
     let name = &picked.of(&What::State)?.words;
     STATES.into_iter().find(|state| state.name() == name)
 }
 
-/// The options of the jobs as on fio's command line.
+/// Returns the options of the jobs as on fio's command line.
 pub(super) fn options(picked: &Picked<'_>) -> Vec<String> {
     let options = picked.job();
     options

@@ -1,5 +1,5 @@
-//! The file of a sweep: TOML, described in `docs/sweep.md`, into a [`Space`]. Everything wrong with it is told at once, with
-//! its line; whether drives and jobs are what they should be is looked at by others.
+//! Reader of a sweep's TOML file, described in `docs/sweep.md`, into a [`Space`]. All problems are reported at once,
+//! each with its line. Whether drives and jobs are valid is checked elsewhere.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,26 +11,26 @@ use super::sample::{Between, Dimension, Values, latin_hypercube};
 use super::space::{Axis, Choice, Point, Space, What};
 use text::problem::Problems;
 
-/// The greatest seed: JSON keeps whole numbers up to 2^53.
+/// Maximum seed: JSON keeps whole numbers up to 2^53.
 const MOST_SEED: u64 = (1 << 53) - 1;
-/// Most points of a hypercube.
+/// Maximum number of points of a hypercube.
 const MOST_POINTS: u64 = 10_000_000;
-/// Most scenarios.
+/// Maximum number of scenarios.
 const MOST_SCENARIOS: usize = 1_000_000_000;
 
-/// What the file of a sweep says.
+/// Content of a sweep's file.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
-    /// What it ranges over.
+    /// Space of the sweep.
     pub(super) space: Space,
-    /// Feeds the states in which drives begin; the scenario's seed if `None`.
+    /// Seed for preconditioning; if `None`, the scenario's seed.
     pub(super) warm_seed: Option<u64>,
 }
 
 /// Reads the file of a sweep.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems of the file.
 pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
     let document = parse(file)?;
     let page = Page::new(file);
@@ -65,13 +65,13 @@ pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
     Problems(page.problems.into_inner()).or(Written { space, warm_seed })
 }
 
-/// Whether some points do not say this.
+/// Checks whether some points lack this setting.
 fn some_lack(points: &[Point], what: &What) -> bool {
     let says = |point: &Point| point.iter().any(|(known, _)| known == what);
     !points.iter().all(says)
 }
 
-/// What is not said: host, state and seed of every verb; a drive and a job must be there.
+/// Adds the defaults of host, state and seed, which are those of every subcommand; a drive and a job are mandatory.
 fn usual(page: &Page<'_>, axes: &mut Vec<Axis>, points: Option<&[Point]>) {
     let lacks = |axes: &[Axis], what: &What| {
         let fixed = axes.iter().any(|axis| axis.what == *what);
@@ -104,7 +104,7 @@ fn usual(page: &Page<'_>, axes: &mut Vec<Axis>, points: Option<&[Point]>) {
     }
 }
 
-/// Everything that may be said of scenarios in one table; `lists`: whether more than one value may be.
+/// Reads all settings of scenarios in one table; `lists`: whether a setting may have more than one value.
 fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis> {
     let mut axes = Vec::new();
     let mut take = |what: What, choices: Option<Vec<Choice>>| {
@@ -143,7 +143,7 @@ fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis>
     axes
 }
 
-/// Whether this is an option that all of a scenario's jobs may have.
+/// Checks whether this is an option that all of a scenario's jobs may have.
 fn is_option(page: &Page<'_>, key: &str, value: &Value) -> bool {
     if key == "name" {
         let help = "a job file holds several jobs: job_file = \"a.fio\"";
@@ -156,7 +156,7 @@ fn is_option(page: &Page<'_>, key: &str, value: &Value) -> bool {
     key != "name"
 }
 
-/// Says which values stand twice.
+/// Reports values that occur twice.
 fn twice(page: &Page<'_>, what: &What, choices: &[Choice]) {
     let mut known = BTreeSet::new();
     for choice in choices {
@@ -171,7 +171,7 @@ fn twice(page: &Page<'_>, what: &What, choices: &[Choice]) {
     }
 }
 
-/// One value in words.
+/// Returns a value as text.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.value().trim().is_empty() => {
@@ -185,7 +185,7 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-/// A value, or each of a list.
+/// Returns a value, or each element of a list.
 fn each(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(array) => array.iter().collect(),
@@ -193,7 +193,7 @@ fn each(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The values of a figure or option.
+/// Reads the values of a figure or option.
 fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
     let mut choices = Vec::new();
     let given = each(value);
@@ -221,7 +221,7 @@ fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
     choices
 }
 
-/// The values of a key that has names.
+/// Reads the values of a key whose values are names.
 fn texts(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
     let choices = choices(page, key, value);
     for one in each(value)
@@ -233,7 +233,7 @@ fn texts(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
     choices
 }
 
-/// Seeds: a number, a list, or how many from one on.
+/// Reads seeds: a number, a list, or a count starting with 1.
 fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
     let help = "a whole number, a list of them, or { from = 1, count = 100 }";
     let at = value.span();
@@ -266,7 +266,7 @@ fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
     seeds
 }
 
-/// What points or dimensions say that is an axis of the whole sweep too.
+/// Reports settings of points or dimensions that are also axes of the whole sweep.
 fn overlap(page: &Page<'_>, axes: &[Axis], what: &What, at: Option<Range<usize>>) {
     let axis = axes.iter().find(|axis| axis.what == *what);
     if axis.is_some_and(|axis| axis.choices.len() > 1) {
@@ -275,7 +275,7 @@ fn overlap(page: &Page<'_>, axes: &[Axis], what: &What, at: Option<Range<usize>>
     }
 }
 
-/// The points of `[[point]]`, if there are any.
+/// Reads the points of `[[point]]`, if there are any.
 fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
     if !root.has("point") {
         return None;
@@ -300,7 +300,7 @@ fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<P
     Some(points.collect())
 }
 
-/// The points that `[latin_hypercube]` asks for, if it is there.
+/// Returns the points of `[latin_hypercube]`, if it is present.
 fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
     let item = root.item("latin_hypercube")?;
     let Some(table) = item.as_table_like() else {
@@ -361,7 +361,7 @@ fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Ve
     Some(latin_hypercube(&whole, count.unwrap_or(1) as usize, seed))
 }
 
-/// What a dimension takes its values from.
+/// Reads the values of a dimension.
 fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
     let Some(table) = value.as_inline_table() else {
         let choices = choices(page, key, value);

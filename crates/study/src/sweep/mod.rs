@@ -1,11 +1,12 @@
-//! Sweeps: scenarios by the thousand, out of one file, into one table.
+//! Sweeps: thousands of scenarios from one file into one table.
 //!
-//! A [`Sweep`] is read from a TOML file (`docs/sweep.md`): a grid, a list or a Latin hypercube over drives, changed figures,
-//! hosts, states, seeds and fio's options. [`run`] runs it on several threads into [`Parts`], which survive whatever ends
-//! the program and become one Parquet file. Another scheduler can do the same: [`Sweep::part`] says which scenarios belong
-//! together, [`Sweep::row`] runs one, [`Parts::keep`] takes the rows of a part, and [`Parts::finish`] makes the file.
+//! A [`Sweep`] is read from a TOML file (`docs/sweep.md`): a grid, a list or a Latin hypercube over drives, changed
+//! figures, hosts, states, seeds and fio's options. [`run`] runs it on several threads into [`Parts`], which survive
+//! any interruption of the program and become one Parquet file. Another scheduler can do the same: [`Sweep::part`]
+//! returns the scenarios that belong together, [`Sweep::row`] runs one, [`Parts::keep`] stores the rows of a part, and
+//! [`Parts::finish`] makes the file.
 //!
-//! Left out: traces, Aerospike's test, and sums over seeds (a table's reader does them).
+//! Not supported: traces, Aerospike's test, and sums over seeds (readers of the table compute them).
 
 mod cast;
 mod file;
@@ -35,10 +36,11 @@ use cast::Cast;
 use row::Varied;
 use space::{Space, What};
 
-/// Scenarios whose drives and jobs are looked at before any runs; of more, so many that are spread over all.
+/// Maximum number of scenarios whose drives and jobs are checked before any runs. For larger sweeps, this number of
+/// scenarios, spread over all, is checked.
 const LOOKED_AT: usize = 10_000;
 
-/// A sweep.
+/// A sweep that has been read and checked.
 #[derive(Debug)]
 pub struct Sweep {
     space: Space,
@@ -52,11 +54,11 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The sweep in this file; paths in it are from its folder.
+    /// Reads the sweep in this file; paths in it are relative to its folder.
     ///
     /// # Errors
-    /// Everything wrong with it, and with the drives, hosts and jobs it names: of all scenarios up to 10,000, of more for
-    /// some of them, in which each value of a list stands at least once.
+    /// All problems of the file, and of the drives, hosts and jobs that it names. Up to 10,000 scenarios, all are
+    /// checked. For more scenarios, a selection is checked in which each value of a list occurs at least once.
     pub fn read(path: &Path) -> Result<Sweep, Problems> {
         let origin = path.display().to_string();
         let text = fs::read_to_string(path)
@@ -64,7 +66,7 @@ impl Sweep {
         Sweep::of_text(&origin, &text, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// The sweep in this text, which messages call `origin`; paths in it are from `folder`.
+    /// Reads the sweep in this text, which messages call `origin`; paths in it are relative to `folder`.
     ///
     /// # Errors
     /// As [`Sweep::read`].
@@ -90,7 +92,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Looks at drives and jobs; takes up warnings.
+    /// Checks drives and jobs, and collects warnings.
     fn look(&mut self) -> Result<(), Problems> {
         let (mut machines, mut jobs) = (Vec::new(), Vec::new());
         let (mut machines_known, mut jobs_known) = (BTreeSet::new(), BTreeSet::new());
@@ -135,7 +137,7 @@ impl Sweep {
         Problems(problems).or(())
     }
 
-    /// What the rows depend on, in words: version, files, drives and hosts.
+    /// Returns everything that the rows depend on, as text: version, files, drives and hosts.
     fn defined(&self, text: &str, folder: &Path) -> String {
         let mut said = format!("{}\n\n{text}\n", version::PROGRAM);
         for (path, bytes) in self.cast.job_files() {
@@ -151,7 +153,7 @@ impl Sweep {
             if known.insert((drive.to_owned(), host.to_owned()))
                 && let Ok(machine) = self.cast.machine(&picked)
             {
-                // Writing plain data into memory does not fail.
+                // Serialising plain data into memory does not fail.
                 let json = serde_json::to_string(&machine).unwrap_or_default();
                 said.push_str(&format!("\n{drive} in {host}: {json}\n"));
             }
@@ -159,17 +161,17 @@ impl Sweep {
         said
     }
 
-    /// How many scenarios.
+    /// Returns the number of scenarios.
     pub fn scenarios(&self) -> usize {
         self.count
     }
 
-    /// What a user should know about how jobs were read.
+    /// Returns warnings for the user on how jobs were read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// How many values of what, one for each axis that has several; points first.
+    /// Returns name and number of values for each axis that has several; points first.
     pub fn axes(&self) -> Vec<(String, usize)> {
         let points = Some(("point".to_owned(), self.space.points().len()));
         let axes = self.space.axes();
@@ -181,47 +183,49 @@ impl Sweep {
             .collect()
     }
 
-    /// What the rows depend on, to the byte: parts and results of two sweeps that differ in it are not mixed.
+    /// Returns everything that the rows depend on, byte for byte. Parts and results of two sweeps that differ in it
+    /// must not be mixed.
     pub fn definition(&self) -> &str {
         &self.definition
     }
 
-    /// The columns of its table.
+    /// Returns the columns of the table.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// How many parts.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         self.count.div_ceil(PART)
     }
 
-    /// The scenarios of a part.
+    /// Returns the scenarios of a part.
     pub fn part(&self, part: usize) -> Range<usize> {
         let start = (part * PART).min(self.count);
         start..(start + PART).min(self.count)
     }
 
-    /// What its first scenario begins with: parts that agree in it are best run by one process, which makes the drive's
-    /// state once.
+    /// Returns the initial state of the part's first scenario, as numbers. Parts with equal numbers are best run by
+    /// one process, which then prepares the drive's state once.
     pub fn beginning(&self, part: usize) -> (usize, usize) {
         self.space.beginning(self.part(part).start)
     }
 
-    /// The command that repeats a scenario, in the folder of the sweep's file.
+    /// Returns the command that repeats a scenario, in the folder of the sweep's file.
     pub fn command(&self, index: usize) -> String {
         row::command(&self.space.at(index), self.warm_seed)
     }
 
-    /// A scenario.
+    /// Returns a scenario.
     ///
     /// # Errors
-    /// Everything wrong with its drive, host and jobs.
+    /// All problems of its drive, host and jobs.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problems> {
         self.cast.scenario(&self.space.at(index))
     }
 
-    /// Runs a scenario; its row, or `None` if it was stopped. What is wrong with it is in the row's column `problem`.
+    /// Runs a scenario and returns its row, or `None` if it was stopped. Problems are reported in the row's column
+    /// `problem`.
     pub fn row(&self, index: usize, lab: &Lab, go_on: GoOn<'_>) -> Option<Row> {
         let picked = self.space.at(index);
         let outcome =
@@ -243,7 +247,7 @@ impl Sweep {
         ))
     }
 
-    /// Whether the scenario before or behind begins in the same state.
+    /// Checks whether the previous or the next scenario begins in the same state.
     fn has_neighbour(&self, index: usize) -> bool {
         let own = self.space.beginning(index);
         let same = |other: usize| other < self.count && self.space.beginning(other) == own;

@@ -1,8 +1,10 @@
-//! Where a sweep's rows are kept until there are all: a folder beside the result, with a file of each part that is done.
+//! Storage for a sweep's rows until all are complete: a folder next to the result, with one file for each completed
+//! part.
 //!
-//! A part is written under another name and renamed when it is on the disk, so whatever ends the program, parts are whole.
-//! The folder says which sweep it is of, to the byte, and is locked by who works on it. When all parts are there their rows
-//! are written as one file, in the order of scenarios: its bytes do not depend on how often the work was interrupted.
+//! A part is written under a temporary name and renamed when it is on the disk, so that parts are complete whatever
+//! ends the program. The folder contains the exact definition of its sweep, and the process that works on it locks it.
+//! When all parts exist, their rows are written as one file, in the order of scenarios: its bytes do not depend on the
+//! number of interruptions.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -16,19 +18,19 @@ use text::problem::{Place, Problem, Problems};
 use super::Sweep;
 use super::table::{Cell, Row, Table, about, column, read};
 
-/// Scenarios of a part: what a killed program loses at most of each that it works on.
+/// Scenarios of a part: the maximum that a killed program loses of each part in progress.
 pub const PART: usize = 100;
-/// Parts whose rows are one group of the result; readers fetch a group at once.
+/// Parts whose rows form one row group of the result; readers fetch a whole group.
 const GROUP: usize = 80;
-/// Says which sweep a folder is of.
+/// Name of the file with the definition of the folder's sweep.
 const DEFINITION: &str = "definition";
 
-/// Why a sweep cannot go on.
+/// Error that prevents a sweep from continuing.
 #[derive(Debug)]
 pub enum Trouble {
-    /// What it was asked.
+    /// Invalid input.
     Input(Problems),
-    /// Something that should have worked did not: what, and the error.
+    /// A failed operation: what failed, and the error.
     Failed(String),
 }
 
@@ -47,17 +49,17 @@ impl Trouble {
     }
 }
 
-/// The rows of a sweep that are there.
+/// The stored rows of a sweep.
 #[derive(Debug)]
 pub struct Parts<'a> {
     sweep: &'a Sweep,
     output: PathBuf,
     folder: PathBuf,
-    /// Held for as long as parts may be written; `None` once the result is there.
+    /// Held while parts may be written; `None` once the result exists.
     lock: Option<File>,
 }
 
-/// The file of a part.
+/// Returns the file content of a part.
 fn file_of(sweep: &Sweep, rows: &[Row]) -> Result<Vec<u8>, String> {
     let written = Table::new(Vec::new(), sweep.columns(), "").and_then(|mut table| {
         table.add(rows)?;
@@ -67,7 +69,8 @@ fn file_of(sweep: &Sweep, rows: &[Row]) -> Result<Vec<u8>, String> {
 }
 
 impl Sweep {
-    /// Runs a part, one scenario after the other; its file, for [`Parts::keep_file`], or `None` if it was stopped.
+    /// Runs the scenarios of a part in sequence and returns its file content, for [`Parts::keep_file`], or `None` if
+    /// it was stopped.
     ///
     /// # Errors
     /// The rows cannot be written.
@@ -89,11 +92,11 @@ impl Sweep {
 }
 
 impl<'a> Parts<'a> {
-    /// The parts of a sweep whose rows go to `output`; parts that are there already are kept.
+    /// Opens the parts of a sweep whose rows go to `output`; existing parts are kept.
     ///
     /// # Errors
-    /// The file or the parts beside it are of another sweep or version, somebody else works on them, or they cannot be
-    /// written.
+    /// The file or the parts next to it belong to another sweep or version, another process works on them, or they
+    /// cannot be written.
     pub fn open(sweep: &'a Sweep, output: &Path) -> Result<Parts<'a>, Trouble> {
         let mut folder = output.as_os_str().to_owned();
         folder.push(".parts");
@@ -120,7 +123,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    /// Makes the folder, or looks whether it is of this sweep; its lock.
+    /// Creates the folder, or checks that it belongs to this sweep, and returns its lock.
     fn begin(&self) -> Result<File, Trouble> {
         let failed = |error| Trouble::failed("writing", &self.folder, error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
@@ -146,7 +149,7 @@ impl<'a> Parts<'a> {
         Ok(lock)
     }
 
-    /// Whether the result is there already.
+    /// Checks whether the result already exists.
     pub fn is_complete(&self) -> bool {
         self.lock.is_none()
     }
@@ -155,7 +158,7 @@ impl<'a> Parts<'a> {
         self.folder.join(format!("part-{part:08}.parquet"))
     }
 
-    /// The parts that are not there, in order; none if the result is.
+    /// Returns the missing parts, in order; empty if the result exists.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -174,10 +177,10 @@ impl<'a> Parts<'a> {
             .collect())
     }
 
-    /// Keeps the rows of a part.
+    /// Stores the rows of a part.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The rows cannot be written.
     pub fn keep(&self, part: usize, rows: &[Row]) -> Result<(), Trouble> {
         let path = self.path(part);
         let bytes = file_of(self.sweep, rows);
@@ -185,10 +188,10 @@ impl<'a> Parts<'a> {
         write_whole(&path, &bytes)
     }
 
-    /// Keeps a part that was run elsewhere, as [`Sweep::part_file`] gave it.
+    /// Stores a part that was run elsewhere, as returned by [`Sweep::part_file`].
     ///
     /// # Errors
-    /// It is no part of this sweep, or cannot be written.
+    /// The file is not a part of this sweep, or cannot be written.
     pub fn keep_file(&self, part: usize, file: Vec<u8>) -> Result<(), Trouble> {
         let path = self.path(part);
         let (columns, rows) = read(bytes::Bytes::from(file))
@@ -200,7 +203,7 @@ impl<'a> Parts<'a> {
         self.keep(part, &rows)
     }
 
-    /// Writes the result, once no part is missing, and takes the parts away.
+    /// Writes the result when no part is missing, and removes the parts.
     ///
     /// # Errors
     /// A part cannot be read, or the result cannot be written.
@@ -250,10 +253,10 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// How many rows of a result have a problem, and which scenario is the first of them, with what it says.
+/// Returns the number of rows of a result that have a problem, and the first such scenario with its problem.
 ///
 /// # Errors
-/// It cannot be read.
+/// The result cannot be read.
 pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), Trouble> {
     let failed = |error: &dyn Display| Trouble::failed("reading", output, error);
     let file = File::open(output).map_err(|error| failed(&error))?;
@@ -266,7 +269,7 @@ pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), Troub
     Ok((usize::from(first.is_some()) + said.count(), first))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically: completely or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
     let unfinished = path.with_extension("unfinished");
     let written = File::create(&unfinished).and_then(|mut file| {

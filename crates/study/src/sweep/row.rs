@@ -1,5 +1,5 @@
-//! The row of a scenario: what repeats it, what came out. Columns are described in `docs/sweep.md`; those of results have
-//! the names and meanings of `docs/csv.md`, with the direction before them.
+//! The row of a scenario: the conditions that repeat it, and the results. Columns are described in `docs/sweep.md`.
+//! Those of results have the names and meanings of `docs/csv.md`, with the direction as a prefix.
 
 use lab::{Outcome, ThreadOutcome};
 use statistics::Measured;
@@ -12,10 +12,10 @@ use super::cast::options;
 use super::space::{Choice, Picked, Space, What};
 use super::table::{Cell, Column, Kind, Row};
 
-/// What a thread counted in one direction.
+/// Returns the results of a thread in one direction.
 type Direction = fn(&ThreadOutcome) -> &Measured;
 
-/// What may be counted, and the name that its columns begin with.
+/// Directions that may be counted, each with the prefix of its columns.
 const DIRECTIONS: [(&str, Direction); 4] = [
     ("read", |thread| &thread.read),
     ("write", |thread| &thread.write),
@@ -23,7 +23,7 @@ const DIRECTIONS: [(&str, Direction); 4] = [
     ("flush", |thread| &thread.sync),
 ];
 
-/// Columns of what repeats a scenario.
+/// Columns with the conditions that repeat a scenario.
 const CONDITIONS: [(&str, Kind); 12] = [
     ("scenario", Kind::Whole),
     ("point", Kind::Whole),
@@ -66,7 +66,7 @@ const MEANWHILE: [&str; 7] = [
     "host_cores",
 ];
 
-/// The number a value begins with, and what is behind it.
+/// Splits a value into its leading number and the rest.
 fn number_and_unit(words: &str) -> Option<(f64, &str)> {
     let end = words
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
@@ -75,7 +75,7 @@ fn number_and_unit(words: &str) -> Option<(f64, &str)> {
     Some((number, words[end..].trim()))
 }
 
-/// A unit as the ending of a column's name.
+/// Returns a unit as the ending of a column's name.
 fn ending(unit: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let unit: String = unit.chars().map(plain).collect();
@@ -85,7 +85,7 @@ fn ending(unit: &str) -> String {
     }
 }
 
-/// How the values of something are shown in a column of their own.
+/// How a varied setting is shown in a column of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Varied {
     what: What,
@@ -99,7 +99,7 @@ impl Varied {
             .iter()
             .map(|it| number_and_unit(&it.words).map(|(_, unit)| unit))
             .collect();
-        // Options of fio keep their suffixes: `4k` is no quantity of `k`.
+        // fio's options keep their suffixes: `4k` is not a quantity of `k`.
         let unit = units.and_then(|units| {
             let first = units.first().copied().unwrap_or_default();
             let one = units.iter().all(|unit| *unit == first);
@@ -130,7 +130,7 @@ impl Varied {
     }
 }
 
-/// What has a column of its own: changed figures and options that are not the same in all scenarios.
+/// Returns the settings that have a column of their own: changed figures and options that vary between scenarios.
 pub(super) fn varied(space: &Space) -> Vec<Varied> {
     let varied = space.varied().into_iter();
     let own = varied.filter(|(what, _)| matches!(what, What::Set(_) | What::Job(_)));
@@ -138,7 +138,7 @@ pub(super) fn varied(space: &Space) -> Vec<Varied> {
         .collect()
 }
 
-/// All columns.
+/// Returns all columns.
 pub(super) fn columns(varied: &[Varied]) -> Vec<Column> {
     let plain = |name: &str, kind: Kind| Column {
         name: name.to_owned(),
@@ -156,7 +156,7 @@ pub(super) fn columns(varied: &[Varied]) -> Vec<Column> {
     columns
 }
 
-/// A word as a shell takes it.
+/// Returns a word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -165,7 +165,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The command that repeats a scenario, in the folder of the sweep's file.
+/// Returns the command that repeats a scenario, in the folder of the sweep's file.
 pub(super) fn command(picked: &Picked<'_>, warm_seed: Option<u64>) -> String {
     let words = |what: &What| picked.of(what).map(|choice| choice.words.as_str());
     let mut command = String::from("drivelab run");
@@ -200,7 +200,7 @@ pub(super) fn command(picked: &Picked<'_>, warm_seed: Option<u64>) -> String {
     command
 }
 
-/// The row of a scenario, what came out of which is `outcome`.
+/// Returns the row of a scenario with the result `outcome`.
 pub(super) fn row(
     index: usize,
     picked: &Picked<'_>,

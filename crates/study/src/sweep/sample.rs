@@ -1,9 +1,9 @@
 //! Latin hypercubes: points that cover each dimension evenly, whatever the number of dimensions.
 //!
-//! Each dimension is cut into as many parts of equal probability as there are points; each part is taken once, by which
-//! point is drawn at random, and where in its part a point lies is drawn too. (McKay, Beckman and Conover, "A Comparison of
-//! Three Methods for Selecting Values of Input Variables", Technometrics 21, 1979.) Left out: designs that also spread
-//! points over pairs of dimensions.
+//! Each dimension is divided into as many parts of equal probability as there are points. Each part is used once; the
+//! point that uses it, and the position within the part, are random. (McKay, Beckman and Conover, "A Comparison of
+//! Three Methods for Selecting Values of Input Variables", Technometrics 21, 1979.) Not supported: designs that also
+//! spread points over pairs of dimensions.
 
 use model::random::Stream;
 use text::digits::significant;
@@ -13,45 +13,45 @@ use super::space::{Choice, Point, What};
 /// Digits of a sampled number, as it is written and used.
 const DIGITS: usize = 6;
 
-/// What one dimension of a hypercube takes its values from.
+/// One dimension of a hypercube.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dimension {
-    /// What.
+    /// Setting that the dimension varies.
     pub(super) what: What,
-    /// Its values.
+    /// Values of the setting.
     pub(super) values: Values,
 }
 
 /// Values of a dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
-    /// Any of these, equally often (but for one).
+    /// Any of these, with equal frequency (up to a difference of one).
     Any(Vec<Choice>),
-    /// A number.
+    /// A number in a range.
     Between(Between),
 }
 
 /// A range of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Between {
-    /// Least.
+    /// Lower bound.
     pub(super) from: f64,
-    /// Greatest.
+    /// Upper bound.
     pub(super) to: f64,
-    /// Whether equal ratios are equally likely, not equal differences.
+    /// Whether equal ratios are equally likely (false: equal differences).
     pub(super) logarithmic: bool,
     /// Whether it is a whole number.
     pub(super) whole: bool,
-    /// Written behind the number; empty for none.
+    /// Unit after the number; empty for none.
     pub(super) unit: String,
-    /// Where the range stands.
+    /// Position of the range in the file.
     pub(super) at: Option<std::ops::Range<usize>>,
 }
 
 impl Between {
-    /// The value at this share of the range, 0 to 1.
+    /// Returns the value at this share of the range, 0 to 1.
     fn value(&self, share: f64) -> Choice {
-        // Of whole numbers each is as likely, the ends too.
+        // All whole numbers are equally likely, including the bounds.
         let edge = if self.whole { 0.5 } else { 0.0 };
         let (from, to) = (self.from - edge, self.to + edge);
         let value = match self.logarithmic {
@@ -59,7 +59,7 @@ impl Between {
             false => from + share * (to - from),
         };
         let number = match self.whole {
-            // Adding zero takes the sign of a zero away.
+            // Adding zero removes the sign of a negative zero.
             true => format!("{}", libm::round(value).clamp(self.from, self.to) + 0.0),
             false => significant(value.clamp(self.from, self.to), DIGITS),
         };
@@ -74,7 +74,7 @@ impl Between {
     }
 }
 
-/// So many points in these dimensions. A dimension that is added changes nothing in the others.
+/// Returns this number of points in these dimensions. An additional dimension does not change the others.
 pub(super) fn latin_hypercube(dimensions: &[Dimension], points: usize, seed: u64) -> Vec<Point> {
     let mut all = vec![Point::new(); points];
     for dimension in dimensions {

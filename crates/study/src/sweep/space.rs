@@ -1,24 +1,24 @@
-//! What a sweep ranges over, and which scenario has which number.
+//! The space of a sweep, and the numbering of its scenarios.
 //!
-//! A space is every combination of its axes, taken once for each of its points. Scenarios are numbered so that those that
-//! begin in one state of a drive follow each other: drive, changed figures, state and seed change slowest. A grid has one
-//! point that fixes nothing; points of a list or of a Latin hypercube fix some of it each.
+//! A space is every combination of its axes, repeated for each of its points. Scenarios are numbered so that those
+//! with the same initial state of a drive are consecutive: drive, changed figures, state and seed change slowest. A
+//! grid has one point that fixes nothing; each point of a list or of a Latin hypercube fixes some settings.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Something that scenarios may differ in, from what changes slowest to what changes fastest.
+/// A setting that may differ between scenarios, from the slowest to the fastest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     /// The drive or pool.
     Drive,
-    /// A figure of its file, by its dotted key.
+    /// A figure of the drive's file, by its dotted key.
     Set(String),
-    /// Its state at the start.
+    /// The initial state of the drive.
     State,
-    /// The seed.
+    /// The random seed.
     Seed,
-    /// The host.
+    /// The host of the drive.
     Host,
     /// A fio job file.
     JobFile,
@@ -27,7 +27,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// As the sweep's file has it.
+    /// Returns the name as in the sweep's file.
     pub(super) fn name(&self) -> String {
         match self {
             What::Drive => "drive".into(),
@@ -44,41 +44,41 @@ impl What {
 /// One value, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
-    /// In words: `p4800x-375`, `12 W`, `16`.
+    /// Text of the value: `p4800x-375`, `12 W`, `16`.
     pub(super) words: String,
-    /// Where it stands in the sweep's file.
+    /// Position in the sweep's file.
     pub(super) at: Option<Range<usize>>,
 }
 
-/// The values that something takes, each with all others.
+/// A setting with its values, each combined with all values of the other axes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    /// What.
+    /// The setting.
     pub(super) what: What,
-    /// At least one.
+    /// Its values, at least one.
     pub(super) choices: Vec<Choice>,
 }
 
-/// What one point fixes.
+/// The settings that one point fixes.
 pub(super) type Point = Vec<(What, Choice)>;
 
-/// What one scenario is made of.
+/// The settings of one scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Picked<'a> {
-    /// Its point, from 0; `None` in a grid.
+    /// Index of the point, starting with 0; `None` in a grid.
     pub(super) point: Option<usize>,
-    /// A value of everything that has one.
+    /// The value of every setting that has one.
     pub(super) values: Vec<(&'a What, &'a Choice)>,
 }
 
 impl<'a> Picked<'a> {
-    /// The value of something.
+    /// Returns the value of a setting.
     pub(super) fn of(&self, what: &What) -> Option<&'a Choice> {
         let found = self.values.iter().find(|(known, _)| *known == what);
         found.map(|(_, choice)| *choice)
     }
 
-    /// The figures that are changed, with their keys.
+    /// Returns the changed figures, with their keys.
     pub(super) fn set(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
         self.values.iter().filter_map(|(what, choice)| match what {
             What::Set(key) => Some((key.as_str(), *choice)),
@@ -86,7 +86,7 @@ impl<'a> Picked<'a> {
         })
     }
 
-    /// The options of fio's jobs, with their names.
+    /// Returns the options of fio's jobs, with their names.
     pub(super) fn job(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
         self.values.iter().filter_map(|(what, choice)| match what {
             What::Job(option) => Some((option.as_str(), *choice)),
@@ -95,28 +95,28 @@ impl<'a> Picked<'a> {
     }
 }
 
-/// Everything a sweep ranges over.
+/// The space of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Space {
-    /// Those that decide in which state a drive begins.
+    /// Axes that determine the initial state of a drive.
     beginnings: Vec<Axis>,
-    /// The others.
+    /// All other axes.
     others: Vec<Axis>,
     points: Vec<Point>,
-    /// Points that begin alike, by number.
+    /// Points with the same initial state, by number.
     groups: Vec<Vec<usize>>,
-    /// How many points stand in the groups before each.
+    /// Number of points in the groups before each group.
     before: Vec<usize>,
     is_grid: bool,
 }
 
-/// Combinations of axes; `None` if there are too many to count.
+/// Returns the number of combinations of axes; `None` if it overflows.
 fn combinations(axes: &[Axis]) -> Option<usize> {
     let mut counts = axes.iter().map(|axis| axis.choices.len());
     counts.try_fold(1, usize::checked_mul)
 }
 
-/// The values of the `index`-th combination; the last axis changes fastest.
+/// Returns the values of the `index`-th combination; the last axis changes fastest.
 fn combination(axes: &[Axis], mut index: usize) -> Vec<(&What, &Choice)> {
     let mut values = Vec::with_capacity(axes.len());
     for axis in axes.iter().rev() {
@@ -128,7 +128,8 @@ fn combination(axes: &[Axis], mut index: usize) -> Vec<(&What, &Choice)> {
     values
 }
 
-/// Points that begin alike, those of one drive side by side; otherwise in the order of their first.
+/// Groups points with the same initial state. Groups with the same drive are adjacent; otherwise the order is that of
+/// their first points.
 fn grouped(points: &[Point], begins: impl Fn(&What) -> bool) -> Vec<Vec<usize>> {
     let mut drives: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     let mut known: BTreeMap<Vec<(&What, &str)>, usize> = BTreeMap::new();
@@ -151,14 +152,14 @@ fn grouped(points: &[Point], begins: impl Fn(&What) -> bool) -> Vec<Vec<usize>> 
 }
 
 impl Space {
-    /// A space; without points it is a grid. `own_state`: each seed begins in a state of its own.
+    /// Returns a space; without points it is a grid. `own_state`: each seed has an initial state of its own.
     pub(super) fn new(mut axes: Vec<Axis>, points: Option<Vec<Point>>, own_state: bool) -> Space {
         let begins = |what: &What| match what {
             What::Drive | What::Set(_) | What::State => true,
             What::Seed => own_state,
             What::Host | What::JobFile | What::Job(_) => false,
         };
-        // Stable: keys and options stay as they are written.
+        // The sort is stable: keys and options keep the order in which they are written.
         axes.sort_by_key(|axis| match axis.what {
             What::Drive => 0,
             What::Set(_) => 1,
@@ -187,23 +188,23 @@ impl Space {
         }
     }
 
-    /// How many scenarios; `None` if they are too many to count.
+    /// Returns the number of scenarios; `None` if it overflows.
     pub(super) fn count(&self) -> Option<usize> {
         let all = combinations(&self.beginnings)?.checked_mul(combinations(&self.others)?)?;
         all.checked_mul(self.points.len())
     }
 
-    /// The axes, what changes slowest first.
+    /// Returns the axes, the slowest first.
     pub(super) fn axes(&self) -> impl Iterator<Item = &Axis> {
         self.beginnings.iter().chain(&self.others)
     }
 
-    /// The points; none of a grid.
+    /// Returns the points; empty for a grid.
     pub(super) fn points(&self) -> &[Point] {
         if self.is_grid { &[] } else { &self.points }
     }
 
-    /// Everything that more than one value is given of, or that only some points have, with all its values.
+    /// Returns every setting that has more than one value, or that only some points have, with all its values.
     pub(super) fn varied(&self) -> Vec<(&What, Vec<&Choice>)> {
         let mut found: Vec<(&What, Vec<&Choice>)> = Vec::new();
         for axis in self.axes() {
@@ -221,13 +222,14 @@ impl Space {
         found
     }
 
-    /// Of which beginning a scenario is, by number; those that follow each other with one number begin in one state.
+    /// Returns the numbers of a scenario's initial state. Consecutive scenarios with equal numbers begin in the same
+    /// state.
     pub(super) fn beginning(&self, index: usize) -> (usize, usize) {
         let (group, _, beginning, _) = self.split(index);
         (group, beginning)
     }
 
-    /// Group of points, point, combination of beginnings, combination of the others.
+    /// Splits an index into group of points, point, combination of initial states, and combination of the others.
     fn split(&self, index: usize) -> (usize, usize, usize, usize) {
         let beginnings = combinations(&self.beginnings).unwrap_or(usize::MAX);
         let others = combinations(&self.others).unwrap_or(usize::MAX);
@@ -240,9 +242,9 @@ impl Space {
         (number, group[within / others], beginning, within % others)
     }
 
-    /// Scenarios among which each value of an axis stands at least once: all of them if they are at most so many, else
-    /// those in which one axis differs from the first scenario, one of each point (of so many points, if there are more), and
-    /// others spread over all.
+    /// Returns scenarios in which each value of an axis occurs at least once. If there are at most `most` scenarios,
+    /// these are all. Otherwise they are those in which one axis differs from the first scenario, one for each point
+    /// (of `most` points, if there are more), and others spread over all.
     pub(super) fn probes(&self, most: usize) -> Vec<usize> {
         let count = self.count().unwrap_or(0);
         if count <= most {
@@ -271,10 +273,10 @@ impl Space {
         probes
     }
 
-    /// What the scenario of this number is made of.
+    /// Returns the settings of the scenario with this number.
     ///
     /// # Panics
-    /// There are not so many.
+    /// The number is not less than the number of scenarios.
     pub(super) fn at(&self, index: usize) -> Picked<'_> {
         let (_, point, beginning, other) = self.split(index);
         let mut values = combination(&self.beginnings, beginning);

@@ -1,6 +1,7 @@
-//! Rows as Parquet, by the `parquet` crate: plain columns of whole numbers, numbers and texts, each of which may be empty.
+//! Rows as Parquet, with the `parquet` crate: plain columns of whole numbers, numbers and texts; any cell may be
+//! empty.
 //!
-//! The same rows give the same bytes. Left out: nested columns.
+//! Equal rows give equal bytes. Not supported: nested columns.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers (INT64).
@@ -26,32 +27,32 @@ pub enum Kind {
     Text,
 }
 
-/// A column.
+/// A column of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name; a unit is its ending.
+    /// Name of the column; the ending is the unit.
     pub name: String,
-    /// What it holds.
+    /// Type of the cells.
     pub kind: Kind,
 }
 
 /// A cell of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing.
+    /// No value.
     Empty,
-    /// In a column of [`Kind::Whole`].
+    /// A value in a column of [`Kind::Whole`].
     Whole(i64),
-    /// In a column of [`Kind::Number`].
+    /// A value in a column of [`Kind::Number`].
     Number(f64),
-    /// In a column of [`Kind::Text`].
+    /// A value in a column of [`Kind::Text`].
     Text(String),
 }
 
 /// A row: a cell for each column.
 pub type Row = Vec<Cell>;
 
-/// The key of what a file says of itself.
+/// Key of a file's description in its metadata.
 const ABOUT: &str = "drivelab.sweep";
 
 /// A file that rows are written to.
@@ -79,7 +80,7 @@ fn schema(columns: &[Column]) -> ParquetResult<Type> {
 }
 
 impl<W: Write + Send> Table<W> {
-    /// A file with these columns that says `about` of itself.
+    /// Returns a file with these columns and the description `about`.
     pub(super) fn new(to: W, columns: &[Column], about: &str) -> ParquetResult<Table<W>> {
         let said = KeyValue::new(ABOUT.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
@@ -94,7 +95,7 @@ impl<W: Write + Send> Table<W> {
         })
     }
 
-    /// Adds rows as one group.
+    /// Adds rows as one row group.
     pub(super) fn add(&mut self, rows: &[Row]) -> ParquetResult<()> {
         let mut group = self.writer.next_row_group()?;
         for (index, column) in self.columns.iter().enumerate() {
@@ -143,7 +144,7 @@ fn fill<'a, D: DataType, W: Write + Send>(
     column.close()
 }
 
-/// What a file says of itself; `None` if it is no file of a sweep.
+/// Returns the description of a file; `None` if it is not a file of a sweep.
 pub(super) fn about<R: ChunkReader + 'static>(file: R) -> Option<String> {
     let reader = SerializedFileReader::new(file).ok()?;
     let said = reader.metadata().file_metadata().key_value_metadata()?;
@@ -151,10 +152,10 @@ pub(super) fn about<R: ChunkReader + 'static>(file: R) -> Option<String> {
     said.value.clone()
 }
 
-/// The rows of a file of this schema.
+/// Reads the rows of a file of this schema.
 ///
 /// # Errors
-/// It is no such file.
+/// The file does not have this schema.
 pub fn read<R: ChunkReader + 'static>(file: R) -> Result<(Vec<Column>, Vec<Row>), String> {
     read_all(file).map_err(|error| error.to_string())
 }
@@ -190,10 +191,10 @@ fn read_all<R: ChunkReader + 'static>(file: R) -> ParquetResult<(Vec<Column>, Ve
     Ok((columns, rows))
 }
 
-/// The cells of one column.
+/// Reads the cells of one column.
 ///
 /// # Errors
-/// It is no such file, or has no such column.
+/// The file does not have this schema, or has no such column.
 pub(super) fn column<R: ChunkReader + 'static>(file: R, name: &str) -> ParquetResult<Vec<Cell>> {
     let reader = SerializedFileReader::new(file)?;
     let schema = reader.metadata().file_metadata().schema_descr();
@@ -211,7 +212,7 @@ pub(super) fn column<R: ChunkReader + 'static>(file: R, name: &str) -> ParquetRe
     Ok(all)
 }
 
-/// The cells of a column of one group.
+/// Reads the cells of a column in one row group.
 fn cells(column: ColumnReader, count: usize) -> ParquetResult<Vec<Cell>> {
     let mut levels = Vec::new();
     let mut cells = Vec::new();

@@ -1,5 +1,6 @@
-//! Runs a sweep on several threads: each takes the next scenario, in order, so that those that begin in one state run
-//! side by side and few parts are unfinished at a time. Which thread runs what changes no row.
+//! Runs a sweep on several threads. Each thread takes the next scenario in order, so that scenarios with the same
+//! initial state run at the same time and few parts are unfinished at any time. The rows do not depend on which thread
+//! runs which scenario.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,11 +13,11 @@ use super::Sweep;
 use super::parts::{PART, Parts, Trouble};
 use super::table::Row;
 
-/// What is asked and told while a sweep runs.
+/// Callbacks of a running sweep.
 pub struct Watch<'a> {
-    /// Whether to go on.
+    /// Decides whether to continue.
     pub go_on: &'a (dyn Fn() -> ControlFlow<()> + Sync),
-    /// A scenario is done.
+    /// Called when a scenario is done.
     pub done: &'a (dyn Fn() + Sync),
 }
 
@@ -26,14 +27,14 @@ struct Unfinished {
     left: usize,
 }
 
-/// What threads share.
+/// State that the threads share.
 struct Shared<'a> {
     sweep: &'a Sweep,
     parts: &'a Parts<'a>,
     missing: &'a [usize],
     lab: &'a Lab,
     watch: &'a Watch<'a>,
-    /// Places of scenarios in the missing parts, each [`PART`] long.
+    /// Position of the next scenario among the missing parts, each of length [`PART`].
     next: AtomicUsize,
     unfinished: Mutex<BTreeMap<usize, Unfinished>>,
     trouble: Mutex<Option<Trouble>>,
@@ -43,8 +44,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs what is missing on so many threads, until all is done or `watch` breaks off. What is broken off within a part is
-/// lost.
+/// Runs the missing scenarios on this number of threads, until all are done or `watch` stops the run. If it stops
+/// within a part, that part's rows are lost.
 ///
 /// # Errors
 /// A part cannot be read or written.
@@ -110,7 +111,7 @@ impl Shared<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Keeps a row, and writes its part if that was the last.
+    /// Stores a row, and writes its part if the row was the last.
     fn keep(&self, part: usize, within: usize, row: Row) -> Result<(), Trouble> {
         let mut all = locked(&self.unfinished);
         let count = self.sweep.part(part).len();

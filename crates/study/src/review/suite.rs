@@ -76,7 +76,7 @@ impl Suite {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// Returns the default host of the suite; for an article's suite, the host closest to the article's.
+    /// Returns the default host of the suite; for an article's suite, the host that the article used.
     pub const fn host(self) -> &'static str {
         match self {
             Suite::Quick | Suite::Full | Suite::UnderLoad | Suite::Snia => catalogue::TYPICAL_HOST,

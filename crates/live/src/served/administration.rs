@@ -1,4 +1,4 @@
-//! What an administrator asks of a served drive, and what happens to it: format, power, health, faults.
+//! Administration of a served drive: format, power, health, faults.
 
 use std::io;
 use std::path::Path;
@@ -14,22 +14,22 @@ use super::{Outcome, Served, Slot};
 use crate::setup::StoreChoice;
 use crate::store::{Ranges, State, save};
 
-/// An idle pool is let rest for so long at the end, at most: as its tiers wait before they call it rest.
+/// Maximum time at the end in which an idle pool may come to rest: its tiers wait this long before they are at rest.
 const REST: Span = Span::from_ms(11_000);
 
-/// So often it is told how far that is.
+/// Interval of progress messages while a pool comes to rest.
 const STEP: Span = Span::from_ms(50);
 
-/// What a power cut took.
+/// Losses of a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerLoss {
-    /// Commands that were in the drive.
+    /// Commands that were in flight.
     pub commands: usize,
     /// Bytes of acknowledged writes that were in a volatile cache, in whole 4 KiB pages.
     pub cached_bytes: u64,
 }
 
-/// Takes one gauge.
+/// Collects one gauge.
 struct One(Gauge, f64);
 
 impl Gauges for One {
@@ -41,32 +41,32 @@ impl Gauges for One {
 }
 
 impl Served {
-    /// What the catalogue says of the drive.
+    /// Returns the drive's sheet in the catalogue.
     pub fn sheet(&self) -> &DriveSheet {
         &self.setup.sheet
     }
 
-    /// What it was like at the start.
+    /// Returns the initial state of the drive.
     pub fn precondition(&self) -> Precondition {
         self.setup.precondition.unwrap_or_default()
     }
 
-    /// Name under which it is exported.
+    /// Returns the name under which the drive is exported.
     pub fn name(&self) -> &str {
         &self.setup.name
     }
 
-    /// Its serial number.
+    /// Returns the serial number.
     pub fn serial(&self) -> &str {
         &self.serial
     }
 
-    /// What it offers.
+    /// Returns the management functions of the drive.
     pub fn management(&self) -> &Management {
         &self.setup.sheet.management
     }
 
-    /// Number of the LBA format in use.
+    /// Returns the number of the LBA format in use.
     pub fn lba_format_number(&self) -> usize {
         match &self.machine {
             Machine::Drive(it) => it.drive.lba_format_number(),
@@ -74,17 +74,18 @@ impl Served {
         }
     }
 
-    /// How long a FORMAT or sanitize takes.
+    /// Returns the duration of a FORMAT or sanitize.
     pub fn format_duration(&self) -> Span {
         self.machine.format_duration()
     }
 
-    /// Whether it is a pool whose members have the data: then it has no FORMAT, and no unreadable blocks of its own.
+    /// Checks whether it is a pool whose members store the data: then it has no FORMAT, and no unreadable blocks of
+    /// its own.
     pub fn is_by_member(&self) -> bool {
         matches!(self.machine, Machine::Pool(_))
     }
 
-    /// The names of the members that may fail alone.
+    /// Returns the names of the members that may fail individually.
     pub fn members(&self) -> Vec<&str> {
         match &self.machine {
             Machine::Drive(_) => Vec::new(),
@@ -92,12 +93,12 @@ impl Served {
         }
     }
 
-    /// How many of its formats are not the drive's own: the last ones.
+    /// Returns the number of formats that are not the drive's own; these are the last ones.
     pub fn added_formats(&self) -> usize {
         self.setup.added_formats
     }
 
-    /// Bytes of data in a logical block of the format in use.
+    /// Returns the data bytes of a logical block in the format in use.
     pub fn block(&self) -> u32 {
         self.lba_format().data
     }
@@ -106,15 +107,16 @@ impl Served {
         self.machine.lba_format(&self.setup.sheet.management)
     }
 
-    /// Sum of a gauge of the model as of the last event.
+    /// Returns the sum of a gauge of the model as of the last event.
     pub fn gauge(&self, gauge: Gauge) -> f64 {
         let mut one = One(gauge, 0.0);
         self.machine.inspect(self.now, &mut one);
         one.1
     }
 
-    /// Bytes that the medium programs for each that hosts have written since the start, collection counted against the
-    /// writes that use the room it makes; 1 before the first.
+    /// Returns the write amplification since the start: bytes programmed into the medium for each byte that hosts have
+    /// written. Garbage collection counts towards the writes that use the freed blocks. The value is 1 before the
+    /// first write.
     pub fn write_amplification(&self) -> f64 {
         let host = self.gauge(Gauge::HostBytesWritten);
         if host > 0.0 {
@@ -124,7 +126,7 @@ impl Served {
         }
     }
 
-    /// Health at `now`.
+    /// Returns the health at `now`.
     pub fn health(&mut self, now: Time) -> Health {
         let now = self.reach(now);
         let mut health = self.machine.health(now);
@@ -132,12 +134,12 @@ impl Served {
         health
     }
 
-    /// Whether it is served read-only, because the host has no room for what the drive remembers.
+    /// Checks whether the drive is served read-only because the host has no space for the drive's state.
     pub fn read_only(&self) -> bool {
         self.read_only
     }
 
-    /// From now on nothing is written, nor remembered.
+    /// Makes the drive read-only: nothing is written and no state is saved any more.
     pub(crate) fn make_read_only(&mut self) {
         self.read_only = true;
         if let Machine::Pool(pool) = &mut self.machine {
@@ -145,7 +147,7 @@ impl Served {
         }
     }
 
-    /// The file of the store, if it has one.
+    /// Returns the file of the store, if it has one.
     pub fn store_file(&self) -> Option<&Path> {
         match &self.setup.store {
             StoreChoice::Memory => None,
@@ -153,7 +155,7 @@ impl Served {
         }
     }
 
-    /// An error of the store, with the file's name.
+    /// Returns an error of the store, with the file's name.
     pub(super) fn of_store(&self, error: io::Error) -> io::Error {
         match self.store_file() {
             None => error,
@@ -161,14 +163,15 @@ impl Served {
         }
     }
 
-    /// Goes on to `now`, or to the last event if that was later.
+    /// Advances to `now`, or to the last event if that was later.
     pub(super) fn reach(&mut self, now: Time) -> Time {
         self.run_until(now);
         self.now = self.now.max(now);
         self.now
     }
 
-    /// Housekeeping, every 100 ms or so: temperature, and what has left the volatile cache by now.
+    /// Housekeeping, about every 100 ms: temperature, and writing out data that the model has destaged from the
+    /// volatile cache.
     pub(crate) fn settle(&mut self, now: Time) {
         let now = self.reach(now);
         self.machine.each_drive(|drive| {
@@ -184,7 +187,8 @@ impl Served {
         self.has_room();
     }
 
-    /// Whether the host has room for what a pool's members have written. What waits for it is written then.
+    /// Checks whether the host has space for the data that a pool's members have written. If so, waiting writes are
+    /// written.
     pub(super) fn has_room(&mut self) -> bool {
         let Machine::Pool(pool) = &mut self.machine else {
             return true;
@@ -200,7 +204,7 @@ impl Served {
         written
     }
 
-    /// What the drive's model has in its buffer no more goes to the store.
+    /// Writes data to the store that the drive's model no longer has in its buffer.
     pub(super) fn settle_data(&mut self) -> io::Result<()> {
         let Machine::Drive(it) = &mut self.machine else {
             return Ok(());
@@ -213,7 +217,7 @@ impl Served {
         it.data.settle(&Ranges::new(buffered))
     }
 
-    /// Whether it has a volatile write cache.
+    /// Checks whether the drive has a volatile write cache.
     pub fn has_write_cache(&self) -> bool {
         match &self.machine {
             Machine::Drive(it) => it.data.has_cache(),
@@ -221,7 +225,7 @@ impl Served {
         }
     }
 
-    /// Whether it has a volatile write cache that is on.
+    /// Checks whether the drive has a volatile write cache that is enabled.
     pub fn write_cache_enabled(&self) -> bool {
         match &self.machine {
             Machine::Drive(it) => it.data.cache_enabled(),
@@ -229,10 +233,11 @@ impl Served {
         }
     }
 
-    /// Switches the volatile write cache; off, every write is as if with FUA. That of a pool stays on.
+    /// Enables or disables the volatile write cache. If it is disabled, every write is treated as FUA. The cache of a
+    /// pool stays enabled.
     ///
     /// # Errors
-    /// Those of the store, to which what is cached has to go.
+    /// Errors of the store, to which cached data must be written.
     pub fn enable_write_cache(&mut self, enabled: bool) -> Result<(), Outcome> {
         let emptied = match &mut self.machine {
             Machine::Drive(it) => it.data.enable_cache(enabled),
@@ -245,16 +250,16 @@ impl Served {
         emptied.map_err(|error| self.failed_after_all(&error))
     }
 
-    /// The protection information of the format in use, in whatever form the front end that set it has.
+    /// Returns the protection information of the format in use, in the representation of the front end that set it.
     pub fn protection(&self) -> u8 {
         self.protection
     }
 
-    /// Begins FORMAT NVM to the format of this number, with this [`Served::protection`]: everything stored is gone at once, and commands end with
-    /// [`Outcome::Formatting`] until [`Served::operation`] is over.
+    /// Begins FORMAT NVM to the format with this number and this [`Served::protection`]. All data is erased at once,
+    /// and commands end with [`Outcome::Formatting`] until [`Served::operation`] is over.
     ///
     /// # Errors
-    /// If there is no such format, commands are inside, or an operation is in progress.
+    /// There is no such format, commands are in flight, or an operation is in progress.
     pub fn format(
         &mut self,
         now: Time,
@@ -269,10 +274,10 @@ impl Served {
         Ok(operation)
     }
 
-    /// Begins a sanitize: as [`Served::format`], in the format in use.
+    /// Begins a sanitize: like [`Served::format`], with the format in use.
     ///
     /// # Errors
-    /// If commands are inside, or an operation is in progress.
+    /// Commands are in flight, or an operation is in progress.
     pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
         let now = self.reach(now);
         self.may_forget()?;
@@ -281,7 +286,7 @@ impl Served {
         Ok(operation)
     }
 
-    /// Whether everything may be erased.
+    /// Checks whether all data may be erased.
     fn may_forget(&self) -> Result<(), Refusal> {
         match () {
             () if self.read_only => Err(Refusal::Invalid("the drive is served read-only")),
@@ -290,7 +295,7 @@ impl Served {
         }
     }
 
-    /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
+    /// Erases all data, as the format in use stores it. A store that fails to erase becomes unusable.
     fn forget_everything(&mut self) {
         self.break_off_log("the drive was formatted or sanitized");
         let Machine::Drive(it) = &mut self.machine else {
@@ -307,19 +312,19 @@ impl Served {
         }
     }
 
-    /// FORMAT or sanitize in progress at `now`.
+    /// Returns the FORMAT or sanitize in progress at `now`.
     pub fn operation(&mut self, now: Time) -> Option<Operation> {
         self.machine.operation(now.max(self.now))
     }
 
-    /// What the sanitize log says at `now`.
+    /// Returns the status in the sanitize log at `now`.
     pub fn sanitize_status(&mut self, now: Time) -> SanitizeStatus {
         let now = now.max(self.now);
         let drive = self.machine.drive_alone();
         drive.map_or(SanitizeStatus::Never, |it| it.sanitize_status(now))
     }
 
-    /// The governor's limit in watts, if there is a governor.
+    /// Returns the governor's limit in watts, if there is a governor.
     pub fn power_limit(&self) -> Option<f64> {
         match &self.machine {
             Machine::Drive(it) => it.drive.power_limit(),
@@ -330,7 +335,7 @@ impl Served {
     /// Sets the governor's limit in watts.
     ///
     /// # Errors
-    /// If there is no governor, or the limit is not above idle power.
+    /// There is no governor, or the limit is not above idle power.
     pub fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
         self.machine.set_power_limit(watts)
     }
@@ -342,18 +347,19 @@ impl Served {
         }
     }
 
-    /// Counts data that could not be given back.
+    /// Counts data that could not be returned.
     pub(super) fn count_media_error(&mut self) {
         if let Ok(drive) = self.machine.drive_alone() {
             drive.count_media_error();
         }
     }
 
-    /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], what the drive's buffer held is lost,
-    /// and the drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the front ends.
+    /// Cuts power and restores it. Commands in flight end with [`Outcome::PowerLoss`], the content of the drive's
+    /// buffer is lost, and the drive runs its power-on sequence. Use [`crate::Port::fault`], which informs the front
+    /// ends.
     pub fn power_cut(&mut self, now: Time) -> PowerLoss {
         self.break_off_log("a power cut of the served drive");
-        // Where a count has triggered it, the model has stood still since.
+        // If a count has triggered the power cut, the model has not advanced since then.
         let now = match std::mem::take(&mut self.power_fails) {
             true => self.now,
             false => self.reach(now),
@@ -387,10 +393,10 @@ impl Served {
         loss
     }
 
-    /// Writes down what the drive remembers, if it has a file for it.
+    /// Saves the drive's state, if it has a file for it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn save(&self, clean: bool) -> io::Result<()> {
         if let (Machine::Pool(pool), false) = (&self.machine, self.read_only) {
             return pool.save(self.now, clean);
@@ -407,25 +413,25 @@ impl Served {
         save(path, &state).map_err(named)
     }
 
-    /// The same now and then; what goes wrong is told with other complaints.
+    /// Saves the state during service; an error is reported with other complaints.
     pub(crate) fn save_for_now(&mut self) {
         if let Err(error) = self.save(false) {
             self.troubles[1].note(&error);
         }
     }
 
-    /// Brings data and state to the host's disk: the end of orderly service.
+    /// Writes data and state to the host's disk: the orderly end of service.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn shut_down(&mut self) -> io::Result<()> {
         self.shut_down_telling(&mut |_| {})
     }
 
-    /// The same; `stage` hears what is being done, each time when that changes.
+    /// Shuts down as [`Served::shut_down`] does; `stage` is called with each step when it begins.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn shut_down_telling(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
         self.rest(stage);
         let synced = match &mut self.machine {
@@ -439,7 +445,7 @@ impl Served {
         self.save(true)
     }
 
-    /// Lets a pool flush its members and come to rest, so that there is nothing to recover.
+    /// Lets a pool flush its members and come to rest, so that no recovery is needed.
     fn rest(&mut self, stage: &mut dyn FnMut(&str)) {
         let Machine::Pool(pool) = &mut self.machine else {
             return;

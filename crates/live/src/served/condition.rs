@@ -1,4 +1,4 @@
-//! How a served drive or pool does, in a word and its reasons: for those who check whether it works.
+//! Condition of a served drive or pool, as one word with reasons, for monitoring.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use super::machine::Machine;
 /// The condition of a served drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condition {
-    /// All is well.
+    /// No problem is known.
     Ok,
-    /// It works, and something should be done about it.
+    /// It works, but needs attention.
     Degraded,
-    /// It takes no writes.
+    /// It rejects writes.
     ReadOnly,
-    /// It answers nothing.
+    /// It completes no commands.
     Failed,
 }
 
 impl Condition {
-    /// Whether clients can write to it.
+    /// Checks whether clients can write to it.
     pub fn takes_writes(self) -> bool {
         matches!(self, Condition::Ok | Condition::Degraded)
     }
@@ -39,7 +39,7 @@ impl fmt::Display for Condition {
 }
 
 impl Served {
-    /// Its condition at `now`, and why it is not better.
+    /// Returns its condition at `now`, and the reasons if it is not [`Condition::Ok`].
     pub fn condition(&mut self, now: Time) -> (Condition, Vec<String>) {
         let warning = self.health(now).warning;
         let mut reasons = Vec::new();

@@ -6,27 +6,27 @@ use std::io;
 
 use crate::store::{FileStore, Mark, MemoryStore, Ranges, Store, WriteCache};
 
-/// What a drive keeps.
+/// Data and metadata that a drive stores.
 #[derive(Debug)]
 pub(super) struct Data {
     store: Store,
-    /// The file of the store, to make it longer or shorter when the format changes.
+    /// File of the store, resized when the format changes.
     file: Option<File>,
     bytes: u64,
-    /// Acknowledged and not yet in the store, on drives that lose it when power goes.
+    /// Writes that are acknowledged but not yet in the store, on drives that lose them when power fails.
     cache: Option<WriteCache>,
-    /// The drive is asked what it still has in its buffer when the cache has more bytes than this.
+    /// Maximum bytes of the cache before the drive is queried for the content of its buffer.
     most: u64,
     cache_enabled: bool,
     metadata: Option<Store>,
-    /// Ranges in bytes, start to end, that cannot be read until they are written.
+    /// Byte ranges (start, end) that cannot be read until they are written.
     unreadable: BTreeMap<u64, u64>,
-    /// Counts changes of it.
+    /// Counts changes of `unreadable`.
     changes: u16,
 }
 
 impl Data {
-    /// Data in this store of `bytes` bytes; `volatile` is the size of a cache that power loss empties.
+    /// Returns data in this store of `bytes` bytes; `volatile` is the size of a cache that power loss empties.
     pub(super) fn new(store: Store, file: Option<File>, bytes: u64, volatile: Option<u64>) -> Data {
         Data {
             store,
@@ -41,7 +41,7 @@ impl Data {
         }
     }
 
-    /// Makes room for this many bytes of metadata over all blocks, all zeroes when `anew`.
+    /// Allocates this many bytes of metadata for all blocks, zeroed if `anew`.
     pub(super) fn set_metadata(&mut self, bytes: u64, anew: bool) -> io::Result<()> {
         if let Some(file) = &self.file {
             if anew {
@@ -70,7 +70,7 @@ impl Data {
         Ok(())
     }
 
-    /// Whether the range is known to read as zeroes because nothing else was written.
+    /// Checks whether the range is known to read as zeroes because it has not been written.
     #[inline]
     pub(super) fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         self.store.is_hole(offset, bytes) && self.cache.as_ref().is_none_or(WriteCache::is_empty)
@@ -104,13 +104,13 @@ impl Data {
         Ok(())
     }
 
-    /// The writes until now: for [`Data::flush`].
+    /// Returns a mark of the writes so far, for [`Data::flush`].
     pub(super) fn mark(&self) -> Mark {
         let cache = self.cache.as_ref();
         cache.map_or(Mark::default(), WriteCache::mark)
     }
 
-    /// What was acknowledged before this moment is in the store afterwards.
+    /// Moves to the store all data acknowledged before this mark.
     pub(super) fn flush(&mut self, before: Mark) -> io::Result<()> {
         match &mut self.cache {
             Some(cache) => cache.flush(&mut self.store, before),
@@ -118,12 +118,12 @@ impl Data {
         }
     }
 
-    /// Whether the drive should be asked what it still has in its buffer.
+    /// Checks whether the drive should be queried for the content of its buffer.
     pub(super) fn crowded(&self) -> bool {
         self.cache.as_ref().is_some_and(|it| it.bytes() > self.most)
     }
 
-    /// What the drive has in its buffer no more is in the store afterwards.
+    /// Moves to the store all data that the drive no longer has in its buffer.
     pub(super) fn settle(&mut self, buffered: &Ranges) -> io::Result<()> {
         match &mut self.cache {
             Some(cache) => cache.settle(&mut self.store, buffered),
@@ -136,15 +136,16 @@ impl Data {
         self.store.sync()
     }
 
-    /// Power has gone, and with it what the drive had in its buffer; bytes that were acknowledged and lost.
+    /// Drops the data that the drive had in its buffer when power failed. Returns the acknowledged bytes that are
+    /// lost.
     pub(super) fn lose_power(&mut self, lost: &Ranges) -> u64 {
         self.cache_enabled = true;
-        // A store that fails here has lost more than the drive.
+        // If the store fails here, more is lost than the drive would lose.
         let _ = self.settle(lost);
         self.cache.as_mut().map_or(0, WriteCache::lose)
     }
 
-    /// Everything is zeroes and readable afterwards.
+    /// Zeroes all data and makes all of it readable.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         if let Some(cache) = &mut self.cache {
             cache.lose();
@@ -172,7 +173,7 @@ impl Data {
     pub(super) fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
         let (end, data) = self.store.extent(offset, limit);
         let cached = self.cache.as_ref().and_then(|it| it.next(offset));
-        // What is only in the cache is data too.
+        // Data that is only in the cache counts too.
         match cached {
             Some(page) if page <= offset => ((page + 4096).min(limit), true),
             Some(page) if !data => (end.min(page), false),
@@ -201,7 +202,7 @@ impl Data {
         }
     }
 
-    /// The range cannot be read until it is written.
+    /// Makes the range unreadable until it is written.
     pub(super) fn spoil(&mut self, offset: u64, bytes: u64) {
         self.heal(offset, bytes);
         if bytes > 0 {
@@ -210,7 +211,7 @@ impl Data {
         }
     }
 
-    /// The range can be read again.
+    /// Makes the range readable again.
     pub(super) fn heal(&mut self, offset: u64, bytes: u64) {
         let end = offset.saturating_add(bytes);
         while let Some((start, stop)) = self.first_unreadable(offset, end) {
@@ -225,7 +226,7 @@ impl Data {
         }
     }
 
-    /// An unreadable range that meets this one.
+    /// Returns an unreadable range that overlaps this one.
     fn first_unreadable(&self, offset: u64, end: u64) -> Option<(u64, u64)> {
         let (&start, &stop) = self.unreadable.range(..end).next_back()?;
         (stop > offset && start < end).then_some((start, stop))
@@ -236,7 +237,7 @@ impl Data {
         self.unreadable.is_empty() || self.first_unreadable(offset, offset + bytes).is_none()
     }
 
-    /// Changes with [`Data::unreadable`].
+    /// Returns a counter that changes with [`Data::unreadable`].
     pub(super) fn changes(&self) -> u16 {
         self.changes
     }

@@ -1,7 +1,7 @@
-//! The data of one member of a pool, as the model's drives with data want them: a store of its own.
+//! The data of one pool member, for the model's drives with data: a store of its own.
 //!
-//! While the host has no room for the pool's stores, what is written waits in memory: see [`Room`]. Left out: metadata of
-//! blocks, which pools have none of; a write cache, which the drive with data has itself.
+//! While the host has no space for the pool's stores, writes wait in memory: see [`Room`]. Not supported: metadata of
+//! blocks, which pools do not have; a write cache, which the drive with data has itself.
 
 use std::io;
 
@@ -14,19 +14,19 @@ use crate::store::no_room;
 /// A member's store.
 #[derive(Debug)]
 pub(super) struct Disk {
-    /// What the pool calls the member.
+    /// Name of the member in the pool.
     name: String,
     data: Data,
-    /// Shared with the other members of the pool.
+    /// State that all members of the pool share.
     room: Room,
-    /// Writes that the store has no room for, or that came after one.
+    /// Writes that the store has no space for, and all later writes.
     waiting: Unflushed,
-    /// What the host could not do last, and nobody has heard of.
+    /// Last error of the host that has not been reported.
     failed: Option<io::Error>,
 }
 
 impl Disk {
-    /// The data of this member, without a cache.
+    /// Returns the store of this member, without a cache.
     pub(super) fn new(name: &str, data: Data, room: Room) -> Disk {
         Disk {
             name: name.to_owned(),
@@ -37,30 +37,30 @@ impl Disk {
         }
     }
 
-    /// What the host could not do since this was asked last.
+    /// Takes the error of the host since the last call.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }
 
-    /// Ranges in bytes (start, end) that cannot be read until they are written.
+    /// Returns byte ranges (start, end) that cannot be read until they are written.
     pub(super) fn unreadable(&self) -> Vec<(u64, u64)> {
         self.data.unreadable()
     }
 
-    /// The range can be read again.
+    /// Makes the range readable again.
     pub(super) fn heal(&mut self, at: u64, bytes: u64) {
         self.data.heal(at, bytes);
     }
 
-    /// The place of the oldest write that waits, among those of all members.
+    /// Returns the position of the oldest waiting write in the order over all members.
     pub(super) fn oldest_waiting(&self) -> Option<u64> {
         self.waiting.records().first().map(|it| it.order)
     }
 
-    /// Writes the oldest that waits.
+    /// Writes the oldest waiting write.
     ///
     /// # Errors
-    /// Those of the host; then it still waits.
+    /// Errors of the host; the write then still waits.
     pub(super) fn write_oldest(&mut self) -> io::Result<()> {
         let Some(order) = self.oldest_waiting() else {
             return Ok(());
@@ -76,7 +76,7 @@ impl Disk {
         }
     }
 
-    /// Writes, or zeroes where there are no data: to the store, or to what waits.
+    /// Writes data, or zeroes if there is none, to the store or to the waiting writes.
     fn put(&mut self, at: u64, bytes: u64, data: Option<&[u8]>) -> Result<(), Unwritable> {
         if !self.room.is_full() {
             match through(&mut self.data, at, bytes, data) {
@@ -108,7 +108,7 @@ fn through(to: &mut Data, at: u64, bytes: u64, data: Option<&[u8]>) -> io::Resul
     }
 }
 
-/// The store itself, for what has waited.
+/// Gives access to the store itself, for writes that have waited.
 struct Through<'a> {
     data: &'a mut Data,
     failed: Option<io::Error>,
@@ -164,8 +164,8 @@ impl Contents for Disk {
         self.put(at, bytes, None)
     }
 
-    /// Nothing to do: what the store has taken survives the death of this program, and against that of the host there is only
-    /// an orderly end.
+    /// Nothing to do: data in the store survives a crash of this program. Only an orderly shutdown protects against a
+    /// crash of the host.
     fn sync(&mut self) -> Result<(), Unwritable> {
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Contents for Disk {
 }
 
 impl Disk {
-    /// Brings everything to the host's disk.
+    /// Writes all data to the host's disk.
     pub(super) fn sync_to_host(&mut self) -> io::Result<()> {
         self.data.sync()
     }

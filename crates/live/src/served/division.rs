@@ -1,7 +1,7 @@
-//! A drive in parts: what hosts have made namespaces of, and what becomes of a part that is given back.
+//! Division of a drive into namespaces by hosts, and deallocation of a deleted namespace.
 //!
-//! The drive itself knows no namespaces: it is one run of bytes in one format. The front end that divides it says how,
-//! and the drive remembers it with its data.
+//! The drive itself has no namespaces: it is one range of bytes in one format. The front end defines the division, and
+//! the drive saves it with its data.
 
 use model::data::Verdict;
 use model::management::Refusal;
@@ -11,25 +11,25 @@ use super::machine::Machine;
 use super::{SLOTS, Served, Slot};
 use crate::store::Share;
 
-/// Most bytes that are deallocated by one command.
+/// Maximum bytes that are deallocated by one command.
 const AT_ONCE: u64 = 1 << 30;
 
 impl Served {
-    /// How it is divided into namespaces; nothing if it is one.
+    /// Returns the division into namespaces; `None` if the whole drive is one namespace.
     pub fn shares(&self) -> Option<&[Share]> {
         self.shares.as_deref()
     }
 
-    /// Divides it in another way, and writes that down.
+    /// Changes the division and saves it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn divide(&mut self, shares: Option<Vec<Share>>) -> std::io::Result<()> {
         self.shares = shares;
         self.save(false)
     }
 
-    /// Ranges in bytes (start, end) that cannot be read until they are written.
+    /// Returns byte ranges (start, end) that cannot be read until they are written.
     pub fn unreadable(&self) -> Vec<(u64, u64)> {
         match &self.machine {
             Machine::Drive(it) => it.data.unreadable(),
@@ -37,7 +37,7 @@ impl Served {
         }
     }
 
-    /// Changes with [`Served::unreadable`].
+    /// Returns a counter that changes with [`Served::unreadable`].
     pub fn unreadable_changes(&self) -> u16 {
         match &self.machine {
             Machine::Drive(it) => it.data.changes(),
@@ -45,11 +45,11 @@ impl Served {
         }
     }
 
-    /// Forgets what is stored in a range, for which nobody waits: the data is gone at once, and the drive deallocates it
-    /// in its own time.
+    /// Discards the data of a range without a waiting client: the data is erased at once, and the drive deallocates
+    /// the range in its own time.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn discard(&mut self, now: Time, offset: u64, bytes: u64) -> std::io::Result<()> {
         self.break_off_log("a namespace was deleted");
         let now = now.max(self.now);
@@ -68,7 +68,7 @@ impl Served {
         Ok(())
     }
 
-    /// A command of the drive's own: nobody hears of its end.
+    /// Submits a deallocation of the drive's own: no client waits for its completion.
     fn deallocate_unheard(&mut self, now: Time, offset: u64, bytes: u32) {
         let slot = Slot {
             token: 0,
@@ -93,10 +93,10 @@ impl Served {
         self.machine.submit(now, command);
     }
 
-    /// Takes another format, and this [`Served::protection`], at once: for a drive of which nothing is in use.
+    /// Switches to another format, with this [`Served::protection`], at once: for a drive of which no part is in use.
     ///
     /// # Errors
-    /// If there is no such format, commands are inside, or an operation is in progress.
+    /// There is no such format, commands are in flight, or an operation is in progress.
     pub fn adopt_format(
         &mut self,
         now: Time,

@@ -1,10 +1,10 @@
-//! What was found on a pool's members before it is served, in words.
+//! Messages on the findings on a pool's members before it is served.
 
 use model::media::DriveConfig;
 use model::tier::offline::{Damage, Found, Recovered};
 use model::tier::{Kind, PoolConfig, Target};
 
-/// The name of what a tier stands on.
+/// Returns the name of a tier's child.
 pub(super) fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {
     match config.tiers[tier].children.get(usize::from(child)) {
         Some(&Target::Slice { member, .. }) => config.members[usize::from(member)].name.clone(),
@@ -37,7 +37,7 @@ fn old(missed: u64) -> String {
     format!("an old copy: the pool was opened {} since", times(missed))
 }
 
-/// What became of records behind a gap. None of them was acknowledged, unless durable ones are missing.
+/// Returns the message on log records after a gap. None of them was acknowledged, unless durable ones are missing.
 fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
     let is_lost = |it: &(u16, Found)| it.0 == tier && matches!(it.1, Found::Lost(_));
     match (dropped, found.found.iter().any(is_lost)) {
@@ -47,7 +47,7 @@ fn behind_gap(found: &Recovered, tier: u16, dropped: u64) -> String {
     }
 }
 
-/// What is said otherwise of an array with parity than of a mirror.
+/// Returns the message for an array with parity where it differs from that for a mirror.
 fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> Option<String> {
     let tier = usize::from(tier);
     let own = &config.tiers[tier];
@@ -75,7 +75,7 @@ fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> O
     })
 }
 
-/// What was put right, a line each; none where all was in order.
+/// Returns messages on repairs, one per line; empty if nothing was wrong.
 pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
     let line = |&(number, what): &(u16, Found)| {
         let tier = usize::from(number);
@@ -149,8 +149,8 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
     found.found.iter().map(either).collect()
 }
 
-/// Logs that are not there, or are old copies. A start without one begins a life of the volume to which that log is an old copy: so what only
-/// it has is lost for good.
+/// Returns messages on logs that are missing or old copies. A start without such a log begins a new epoch of the
+/// volume, in which that log is an old copy: data that only the log has is permanently lost.
 pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
     let line = |&(tier, what): &(u16, Found)| {
         let tier = usize::from(tier);
@@ -169,7 +169,7 @@ pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -
     found.found.iter().filter_map(line).collect()
 }
 
-/// What can be done where a tier is not to be had.
+/// Returns advice for a tier that cannot be opened.
 pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
     Some(match damage {
         Damage::Outdated(_) | Damage::Bare(_) => "bring back the newest copy of its store",
@@ -187,7 +187,7 @@ pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
     })
 }
 
-/// Why a tier is not to be had.
+/// Returns the reason why a tier cannot be opened.
 pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damage) -> String {
     let tier = config.tiers.iter().position(|it| it.name == name);
     let named = |leg: u16| tier.map_or(format!("child {leg}"), |tier| child(config, tier, leg));

@@ -1,5 +1,6 @@
-//! Pools of every kind on a disk that becomes full: clients are told so and nothing else, no member is given up, what was
-//! acknowledged is there after a kill with and without room, and the pool goes on as soon as there is room.
+//! Tests of pools of every kind on a disk that becomes full. Clients receive only the "no space" error, no member is
+//! dropped, acknowledged data is present after a kill with and without free space, and the pool continues as soon as
+//! there is free space.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::setup::{Setup, StoreChoice};
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;
 
-// A mirror of write-back caches is left out: it does not open again after a kill, with room or without.
+// A mirror of write-back caches is left out: it does not open again after a kill, with or without free space.
 const POOLS: [&str; 7] = [
     "mirror(2*p4801x-100)",
     "mirror(3*950pro-256)",
@@ -37,12 +38,12 @@ fn open(pool: &str, folder: &Path) -> Result<Served, String> {
     setup.open().map_err(|problems| problems.to_string())
 }
 
-/// A client that remembers what it was told.
+/// A client that records the results of its commands.
 struct Client {
     drive: Served,
-    /// By block: what it may read, and whether that was acknowledged; the last is what was written last.
+    /// By block: the values that it may read, each with whether it was acknowledged; the last is the latest write.
     may_be: Vec<Vec<(u8, bool)>>,
-    /// Commands that ended with each outcome that is no success.
+    /// Commands that did not succeed, with their outcome.
     refused: Vec<Outcome>,
 }
 
@@ -96,7 +97,7 @@ impl Client {
         let outcome = self.command(Op::Flush, 0, &mut []);
         if outcome == Outcome::Success {
             for may_be in &mut self.may_be {
-                // A write that failed may be done at any time.
+                // A write that failed may be executed at any time.
                 let last = may_be.iter().rposition(|(_, acknowledged)| *acknowledged);
                 may_be.drain(..last.unwrap_or(0));
             }
@@ -104,7 +105,7 @@ impl Client {
         outcome
     }
 
-    /// All blocks read what they may be, each time they are asked.
+    /// Checks that all blocks read one of their allowed values; may be repeated.
     fn check(&mut self, what: &str) {
         for block in 0..BLOCKS {
             let mut seen = Vec::new();
@@ -127,7 +128,7 @@ impl Client {
         }
     }
 
-    /// Writes round by round until it has written so many times; flushes now and then.
+    /// Writes in rounds until it has written this number of times, with occasional flushes.
     fn fill(&mut self, times: u64, first: u64) {
         for step in first..first + times {
             self.write(step * 13 % BLOCKS, (step % 250) as u8 + 1);
@@ -137,7 +138,7 @@ impl Client {
         }
     }
 
-    /// The server is killed.
+    /// Kills the server.
     fn kill(self) -> Vec<Vec<(u8, bool)>> {
         drop(self.drive);
         self.may_be
@@ -150,7 +151,7 @@ impl Client {
         client
     }
 
-    /// Nothing but no space was said, and by no line that a member has failed.
+    /// Checks that no error other than "no space" was returned, and that no line reports a failed member.
     fn only_no_space(&mut self, pool: &str) {
         let all = &self.refused;
         assert!(
@@ -165,7 +166,7 @@ impl Client {
     }
 }
 
-/// A full store of a pool that has been written, so that so many bytes more fit.
+/// Returns a full store of a pool that has been written, with this many bytes of free space.
 fn filled(pool: &str, folder: &Path, more: u64) -> Client {
     let mut client = Client::new(open(pool, folder).expect("a new pool"));
     client.fill(100, 0);
@@ -212,7 +213,7 @@ fn it_goes_on_as_soon_as_there_is_room() {
     each(|pool, more, folder| {
         let mut client = filled(pool, folder, more);
         client.only_no_space(pool);
-        // Room for a part of what waits first: it may be killed then, too.
+        // Free space for a part of the waiting writes first: the server may be killed then, too.
         limit(Some(9_000));
         client.drive.settle(client.drive.now());
         client.check(pool);

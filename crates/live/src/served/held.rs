@@ -1,4 +1,4 @@
-//! Replies that a fault holds back: a slow drive's, a stuck one's.
+//! Replies that a fault delays: those of a slow or a stuck drive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use model::{Span, Time};
 
 use super::Reply;
 
-/// A reply and when it may go.
+/// A delayed reply, and the time at which it may be sent.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     until: Time,
@@ -36,7 +36,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Replies held back, and why.
+/// Delayed replies, and the reasons.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     waiting: BinaryHeap<Reverse<Waiting>>,
@@ -47,13 +47,13 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Every command takes `by` longer until then.
+    /// Delays every command by `by` until this time.
     pub(super) fn slow(&mut self, by: Span, until: Time) {
         self.slower = by;
         self.slow_until = until;
     }
 
-    /// Nothing completes until then.
+    /// Holds all completions until this time.
     pub(super) fn stick(&mut self, until: Time) {
         self.stuck_until = until;
         let waiting = std::mem::take(&mut self.waiting);
@@ -63,7 +63,7 @@ impl Held {
         }
     }
 
-    /// What is stuck may go at `now`.
+    /// Releases the replies of a stuck drive at `now`.
     pub(super) fn release(&mut self, now: Time) {
         self.stuck_until = Time::ZERO;
         let waiting = std::mem::take(&mut self.waiting);
@@ -73,13 +73,13 @@ impl Held {
         }
     }
 
-    /// Whether replies may be held back at `now`.
+    /// Checks whether replies may be delayed at `now`.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> bool {
         now < self.stuck_until || now < self.slow_until
     }
 
-    /// Holds a reply back: as the drive is slow or stuck, and `more` than that.
+    /// Delays a reply: by the drive's slowness or stuck time, and additionally by `more`.
     pub(super) fn hold(&mut self, now: Time, more: Span, submitted: Time, reply: Reply) {
         let slow = if now < self.slow_until {
             now + self.slower
@@ -95,18 +95,18 @@ impl Held {
         }));
     }
 
-    /// How many are held.
+    /// Returns the number of delayed replies.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When the first may go.
+    /// Returns the time at which the first reply may be sent.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.waiting.peek().map_or(Time::NEVER, |one| one.0.until)
     }
 
-    /// The first reply, if it may go at `now`, with the latency that it has got.
+    /// Takes the first reply, if it may be sent at `now`, with its increased latency.
     pub(super) fn take(&mut self, now: Time) -> Option<Reply> {
         if self.next() > now || self.next() == Time::NEVER {
             return None;
@@ -119,7 +119,7 @@ impl Held {
         })
     }
 
-    /// All of them; nothing is held any more.
+    /// Removes and returns all replies.
     pub(super) fn drop_all(&mut self) -> Vec<Reply> {
         let waiting = std::mem::take(&mut self.waiting);
         *self = Held::default();

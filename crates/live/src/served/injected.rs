@@ -1,9 +1,9 @@
-//! Faults by count, range and rate of a served drive, of a pool as a whole, and of the members of a pool.
+//! Fault injection by count, range and rate: for a served drive, for a pool as a whole, and for the members of a pool.
 //!
-//! A drive counts and judges the commands that clients send it, a member those that its pool sends it. A fault happens at the
-//! time of the model at which its trigger is hit. A power cut of the whole waits until the replies before it have been sent; the model
-//! does not advance meanwhile, so that exactly the commands before it have been acknowledged. Left out: errors and delays of
-//! a pool as a whole; its members have them.
+//! A drive counts the commands that clients send and applies rules to them; a member does this for the commands that
+//! its pool sends. A fault happens at the virtual time at which its trigger is hit. A power cut of the whole waits
+//! until earlier replies have been sent, and the model does not advance meanwhile, so that exactly the commands before
+//! the cut have been acknowledged. Not supported: errors and delays of a pool as a whole; its members have them.
 
 use model::data::{Draws, Injector, Moment, OnHit, Trigger, Verdict};
 use model::{Command, Op, Time};
@@ -15,24 +15,24 @@ use workload::faults::Fault;
 /// A fault that a count has triggered.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TriggeredFault {
-    /// The member that it happened to; `None` for the whole.
+    /// The member that has the fault; `None` for the whole.
     pub member: Option<u16>,
-    /// What happened to it, as a script names it.
+    /// The fault, as a script names it.
     pub fault: Fault,
-    /// Why it could not happen after all.
+    /// The reason if the fault could not happen.
     pub result: Result<(), String>,
 }
 
-/// Faults by count, range and rate.
+/// State of fault injection by count, range and rate.
 #[derive(Debug, Default)]
 pub(super) struct FaultInjection {
     /// Triggers and rules of the whole drive or pool.
     whole: Injector,
-    /// By number of the trigger: whom it is for, what happens, and whether the trigger does that by itself.
+    /// By number of the trigger: its target, the fault, and whether the trigger itself causes the fault.
     armed: Vec<(Option<u16>, Fault, bool)>,
-    /// Faults that have drawn a number.
+    /// Number of faults that have drawn a random seed.
     faults: u64,
-    /// Faults that were triggered and not yet taken by [`Served::take_struck`].
+    /// Triggered faults that [`Served::take_struck`] has not yet taken.
     struck: Vec<TriggeredFault>,
 }
 
@@ -41,7 +41,7 @@ impl Served {
         self.injected.get_or_insert_default()
     }
 
-    /// The seed and number of another fault.
+    /// Returns the random numbers of the next fault, from the seed and the fault's number.
     pub(super) fn draws(&mut self) -> Draws {
         let seed = self.setup.seed;
         let injected = self.injected();
@@ -52,15 +52,15 @@ impl Served {
         }
     }
 
-    /// The rules and triggers of the whole.
+    /// Returns the rules and triggers of the whole.
     pub(super) fn injector(&mut self) -> &mut Injector {
         &mut self.injected().whole
     }
 
-    /// Arms a fault that happens when a command has been counted; counts begin now.
+    /// Arms a fault that happens when the command with this number has been counted; counting begins now.
     ///
     /// # Errors
-    /// Why the drive or member cannot have it.
+    /// The reason why the drive or member cannot have the fault.
     pub fn arm(
         &mut self,
         member: Option<u16>,
@@ -90,13 +90,13 @@ impl Served {
         Ok(())
     }
 
-    /// A fault that a count has triggered, once for each.
+    /// Takes a fault that a count has triggered; each fault is returned once.
     pub fn take_struck(&mut self) -> Option<TriggeredFault> {
         let struck = &mut self.injected.as_mut()?.struck;
         (!struck.is_empty()).then(|| struck.remove(0))
     }
 
-    /// Returns how a command ends while power fails or the drive is dead.
+    /// Returns the outcome of commands during a power failure or on a failed drive.
     #[cold]
     pub(super) fn unanswered(&self) -> Outcome {
         match self.power_fails {
@@ -105,11 +105,11 @@ impl Served {
         }
     }
 
-    /// Counts a command that arrives, and returns what rules do to it.
+    /// Counts a command that arrives, and returns the effect of rules on it.
     #[cold]
     pub(super) fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         let injector = self.injector();
-        // Faults of the next write are those of members, who count for themselves.
+        // Faults of the next write belong to members, which count their own commands.
         let _ = injector.count(now, command.op, Moment::Arrival);
         injector.judge(now, command)
     }
@@ -121,7 +121,7 @@ impl Served {
         let _ = self.injector().count(now, op, moment);
     }
 
-    /// The number of a trigger that has been hit.
+    /// Takes the number of a trigger that has been hit.
     fn take_hit(&mut self) -> Option<u32> {
         let injected = self.injected.as_mut()?;
         if injected.armed.is_empty() {
@@ -134,7 +134,7 @@ impl Served {
         })
     }
 
-    /// Lets the faults happen whose triggers have been hit, at the time of the last event.
+    /// Causes the faults whose triggers have been hit, at the time of the last event.
     #[cold]
     pub(super) fn strike(&mut self) {
         while let Some(number) = self.take_hit() {
@@ -149,7 +149,7 @@ impl Served {
                     self.power_fails = true;
                     Ok(())
                 }
-                // That of connections is the loop's.
+                // The event loop drops the connections.
                 (None, Fault::Drop) => Ok(()),
                 (None, fault) => self.suffer_at(now, fault),
                 (Some(member), fault) => self.member_suffers_at(now, member, fault),
@@ -162,7 +162,7 @@ impl Served {
         }
     }
 
-    /// A drive alone fails: what is inside is not carried out and ends with an error.
+    /// Fails a single drive: commands in flight are not executed and end with an error.
     pub(super) fn die(&mut self) {
         self.dead = true;
         let mut inside = Vec::new();

@@ -1,5 +1,5 @@
-//! What decides when commands complete, and where the data are: one drive with its data beside it, or a pool whose members
-//! have them.
+//! The model that times commands, and the place of the data: one drive with its data in a separate store, or a pool
+//! whose members have the data.
 
 use model::management::{Health, LbaFormat, ManagedDrive, Management, Operation, Refusal};
 use model::{Command, Completion, Device, Gauges, Span, Time};
@@ -7,21 +7,21 @@ use model::{Command, Completion, Device, Gauges, Span, Time};
 use super::data::Data;
 use super::pooled::Pooled;
 
-/// A drive, and data that it only decides about.
+/// A drive, and data that the drive's model does not hold itself.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) drive: ManagedDrive,
     pub(super) data: Data,
 }
 
-/// One of the two.
+/// A single drive or a pool.
 #[derive(Debug)]
 pub(super) enum Machine {
     Drive(Box<Plain>),
     Pool(Box<Pooled>),
 }
 
-/// What a pool is not asked.
+/// Refusal of an operation that a pool does not support.
 pub(super) const BY_MEMBER: Refusal =
     Refusal::Unsupported("a pool that keeps its data by member cannot be formatted or sanitized");
 
@@ -59,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// Each drive that it is made of.
+    /// Calls `what` with each drive of the machine.
     pub(super) fn each_drive(&mut self, mut what: impl FnMut(&mut ManagedDrive)) {
         match self {
             Machine::Drive(it) => what(&mut it.drive),
@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// The format in use; a pool is in the first of `offered`.
+    /// Returns the format in use; a pool uses the first of `offered`.
     #[inline]
     pub(super) fn lba_format(&self, offered: &Management) -> LbaFormat {
         match self {
@@ -112,10 +112,10 @@ impl Machine {
         }
     }
 
-    /// The one drive, to be formatted or sanitized.
+    /// Returns the single drive, to be formatted or sanitized.
     ///
     /// # Errors
-    /// If it is a pool.
+    /// It is a pool.
     pub(super) fn drive_alone(&mut self) -> Result<&mut ManagedDrive, Refusal> {
         match self {
             Machine::Drive(it) => Ok(&mut it.drive),

@@ -1,8 +1,9 @@
 //! One modelled drive with its data.
 //!
-//! Below no host path: the host is real. The drive decides when a command completes and how; the data stays where it is
-//! until then. No clock and no socket here: the same calls with the same times give the same replies, which is how a
-//! live run is compared with a simulation. What an administrator asks of it is in `administration`.
+//! The model contains no host path, because the host is real. The drive's model determines when and how a command
+//! completes; the data is not moved until then. This module uses no clock and no socket: the same calls with the same
+//! times give the same replies, so that a live run can be compared with a simulation. Administration is in
+//! `administration`.
 
 mod administration;
 mod condition;
@@ -48,77 +49,78 @@ use recorded::Recorder;
 pub use recorded::Recording;
 use trouble::Trouble;
 
-/// Most commands in one drive at a time; more are refused.
+/// Maximum number of commands in flight in one drive; more are rejected.
 const SLOTS: usize = 1 << 16;
 
-/// What is asked of a drive.
+/// A request to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The front end's own name for it, given back in the reply.
+    /// The front end's own identifier, returned in the reply.
     pub tag: u32,
-    /// What to do.
+    /// The operation.
     pub op: Op,
-    /// A write completes only when it is durable.
+    /// Whether a write completes only when it is durable.
     pub fua: bool,
-    /// Submission queue it came through, from 0.
+    /// Index of the submission queue, starting with 0.
     pub queue: u16,
-    /// First byte of the namespace, a multiple of 512.
+    /// First byte in the namespace, a multiple of 512.
     pub offset: u64,
-    /// Length, a multiple of 512.
+    /// Length in bytes, a multiple of 512.
     pub bytes: u32,
 }
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// As asked. A read's or write's data is to be moved now by the front end; everything else is done.
+    /// The command succeeded. The front end must now move the data of a read or write; everything else is done.
     Success,
-    /// The range reaches beyond the namespace, or is not a multiple of 512 B.
+    /// The range extends beyond the namespace, or is not a multiple of 512 B.
     OutOfRange,
-    /// The medium could not give the data back.
+    /// The medium could not return the data.
     UnrecoveredRead,
-    /// The data could not be kept.
+    /// The data could not be stored.
     WriteFault,
-    /// The host has no room for the data.
+    /// The host has no space for the data.
     NoSpace,
     /// The drive is served read-only.
     ReadOnly,
     /// A FORMAT or sanitize is in progress.
     Formatting,
-    /// Power went while it was in the drive: nobody knows whether it was done. Front ends end the connection.
+    /// Power failed while the command was in flight: it is unknown whether it was executed. Front ends close the
+    /// connection.
     PowerLoss,
-    /// More commands than the server takes.
+    /// Too many commands are in flight.
     Busy,
-    /// The front end could not move the data, or the drive does not answer.
+    /// The front end could not move the data, or the drive does not respond.
     Failed,
 }
 
-/// The end of a command.
+/// The completion of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// As in the request.
+    /// Identifier from the request.
     pub tag: u32,
-    /// The endpoint that asked.
+    /// The endpoint that sent the request.
     pub endpoint: u32,
-    /// As in the request.
+    /// Operation from the request.
     pub op: Op,
-    /// As in the request.
+    /// FUA from the request.
     pub fua: bool,
-    /// As in the request.
+    /// Offset from the request.
     pub offset: u64,
-    /// As in the request.
+    /// Length from the request.
     pub bytes: u32,
-    /// How it ended.
+    /// Outcome of the command.
     pub outcome: Outcome,
-    /// When, by the model.
+    /// Completion time in the model.
     pub at: Time,
-    /// How long it took, by the model.
+    /// Latency in the model.
     pub latency: Span,
-    /// Its data, where members have them.
+    /// Data of the command, if members store the data.
     payload: Payload,
 }
 
-/// A command inside the drive.
+/// A command in flight in the drive.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     token: u64,
@@ -127,48 +129,48 @@ struct Slot {
     fua: bool,
     offset: u64,
     bytes: u32,
-    /// Somebody waits for it.
+    /// Whether a client waits for it.
     heard: bool,
-    /// The writes before it: a flush makes these durable.
+    /// Mark of the writes before the command: a flush makes these durable.
     before: Mark,
-    /// Its data, where members have them.
+    /// Data of the command, if members store the data.
     payload: Payload,
-    /// Error and delay by range or rate.
+    /// Error and delay that rules by range or rate cause.
     verdict: Verdict,
 }
 
-/// What has been done since the start.
+/// Counters of commands since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Reads completed.
+    /// Completed reads.
     pub reads: u64,
-    /// Bytes read.
+    /// Bytes of completed reads.
     pub bytes_read: u64,
-    /// Writes completed.
+    /// Completed writes.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes of completed writes.
     pub bytes_written: u64,
-    /// Flushes, trims and write-zeroes completed.
+    /// Completed flushes, trims and write-zeroes.
     pub others: u64,
-    /// Commands that failed.
+    /// Failed commands.
     pub errors: u64,
     /// Sum of the model's latencies of reads and writes, in nanoseconds.
     pub latency_ns: u128,
 }
 
-/// Latencies by the model, of commands that succeeded since the start.
+/// Histograms of the model's latencies of successful commands since the start.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// Of reads.
+    /// Latencies of reads.
     pub reads: Histogram,
-    /// Of writes.
+    /// Latencies of writes.
     pub writes: Histogram,
-    /// Of flushes.
+    /// Latencies of flushes.
     pub flushes: Histogram,
 }
 
 impl Latencies {
-    /// All of them, with what a command of each kind is called.
+    /// Returns all histograms, each with the name of its kind of command.
     pub fn by_kind(&self) -> [(&'static str, &Histogram); 3] {
         [
             ("read", &self.reads),
@@ -178,12 +180,12 @@ impl Latencies {
     }
 }
 
-/// One drive and its data, or a pool and its members'.
+/// A drive with its data, or a pool with its members' data.
 #[derive(Debug)]
 pub struct Served {
     setup: Setup,
     machine: Machine,
-    /// What was put right before it was served.
+    /// Messages on repairs before the drive was served.
     findings: Vec<String>,
     /// Bytes of the namespace.
     bytes: u64,
@@ -191,37 +193,37 @@ pub struct Served {
     serial: String,
     /// Protection information of the format in use.
     protection: u8,
-    /// How hosts have divided it into namespaces, if they have.
+    /// Division into namespaces by hosts; `None` if there is none.
     shares: Option<Vec<Share>>,
-    /// What the FTL's map was like when it was begun, and bytes that hosts had written by then.
+    /// State of the FTL's map at its creation, and bytes that hosts had written until then.
     ftl: (Precondition, u64),
-    /// Last time at which the model was called.
+    /// Time of the last call of the model.
     now: Time,
     slots: Slab<Slot>,
     done: Vec<Completion>,
     /// Replies that are ready to be taken.
     ready: Vec<Reply>,
     held: Held,
-    /// Faults by count, range and rate, if there have been any.
+    /// Fault injection by count, range and rate, if it was ever used.
     injected: Option<Box<FaultInjection>>,
-    /// A drive alone that has failed: it answers nothing.
+    /// Whether a single drive has failed: it completes no commands.
     dead: bool,
-    /// A count has triggered a power cut: the model does not advance until the replies so far have been sent.
+    /// Whether a count has triggered a power cut: the model does not advance until the replies so far have been sent.
     power_fails: bool,
     counters: Counters,
     latencies: Latencies,
-    /// With the store, and with the file of what the drive remembers.
+    /// Problems with the store, and with the file of the drive's state.
     troubles: [Trouble; 2],
-    /// Other lines to tell.
+    /// Other messages to report.
     news: VecDeque<String>,
     read_only: bool,
     recording: Option<Box<Recording>>,
-    /// Commands that change data are logged, if that was asked for.
+    /// Log of commands that change data, if requested.
     recorder: Option<Box<Recorder>>,
 }
 
 impl Served {
-    /// A drive or pool with its data; made by `Setup::open`.
+    /// Returns a drive or pool with its data; called by `Setup::open`.
     fn new(setup: Setup, machine: Machine, bytes: u64, serial: String) -> Served {
         Served {
             setup,
@@ -251,51 +253,52 @@ impl Served {
         }
     }
 
-    /// Computes what the drive would compute at its first write, up to a second in which nobody would be served: for
-    /// who serves it against a clock, before anybody is let in.
+    /// Computes what the drive would otherwise compute at its first write, which takes up to a second in which no
+    /// client would be served. Call it before clients are admitted if the drive is served against a clock.
     pub fn prepare(&mut self) {
         self.machine.each_drive(|drive| drive.prepare());
     }
 
-    /// What was put right on a pool's members before it was served, a line each.
+    /// Returns messages on repairs of a pool's members before it was served, one per line.
     pub fn findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// Bytes of the namespace.
+    /// Returns the bytes of the namespace.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Last time at which the model was called.
+    /// Returns the time of the last call of the model.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Commands inside.
+    /// Returns the number of commands in flight.
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.slots.len() + self.held.len()
     }
 
-    /// What has been done since the start.
+    /// Returns the counters since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How long commands have taken, by the model.
+    /// Returns the model's latencies of commands.
     pub fn latencies(&self) -> &Latencies {
         &self.latencies
     }
 
-    /// Takes a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply. Data of a
-    /// write are moved at the reply: only for drives, see [`Served::submit_with`].
+    /// Submits a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply.
+    /// The data of a write is moved at the reply. This is only for drives; for pools see [`Served::submit_with`].
     #[inline]
     pub fn submit(&mut self, now: Time, token: u64, request: &Request) {
         self.submit_with(now, token, request, &mut |_| true);
     }
 
-    /// The same; a pool whose members have the data asks for those of a write now. `fill` says whether it could give them.
+    /// Submits a command as [`Served::submit`] does. A pool whose members store the data requests the data of a write
+    /// now: `fill` returns whether it could supply it.
     #[inline]
     pub fn submit_with(
         &mut self,
@@ -374,7 +377,8 @@ impl Served {
         }
     }
 
-    /// Returns how a command ends that the drive does not take in its present state; `None` if it takes it.
+    /// Returns the outcome of a command that the drive rejects in its present state; `None` if the command is
+    /// accepted.
     #[inline]
     fn refusal(&self, op: Op) -> Option<Outcome> {
         if self.read_only && !matches!(op, Op::Read | Op::Flush) {
@@ -386,7 +390,8 @@ impl Served {
         (self.slots.len() == SLOTS).then_some(Outcome::Busy)
     }
 
-    /// When replies may be ready, or the drive has an event while commands are inside; [`Time::NEVER`] when idle.
+    /// Returns the time at which replies may be ready, or of the drive's next event while commands are in flight;
+    /// [`Time::NEVER`] when idle.
     #[inline]
     pub fn next_event(&self) -> Time {
         if !self.ready.is_empty() || self.power_fails {
@@ -398,9 +403,10 @@ impl Served {
         }
     }
 
-    /// Whether it has work of its own, without commands inside: a pool that copies, or waits to rest.
+    /// Checks whether it has work of its own without commands in flight: a pool that resyncs, or waits to come to
+    /// rest.
     pub fn works_alone(&self) -> bool {
-        // What it writes without room for it is kept in memory, of which there is not much.
+        // Writes without space for them are kept in memory, which is limited.
         matches!(&self.machine, Machine::Pool(pool) if !pool.is_full())
             && self.machine.next_event() != Time::NEVER
     }
@@ -412,7 +418,7 @@ impl Served {
         replies.append(&mut self.ready);
     }
 
-    /// Runs the model until nothing is in flight, however long that takes it, and appends the replies.
+    /// Runs the model until nothing is in flight, and appends the replies.
     pub fn complete_all(&mut self, replies: &mut Vec<Reply>) {
         while self.in_flight() > 0 {
             let next = self.machine.next_event().min(self.held.next());
@@ -491,12 +497,12 @@ impl Served {
         self.end(&slot, outcome);
     }
 
-    /// Whether the answer to a command of this kind promises that what members write reaches their stores.
+    /// Checks whether the completion of a command of this kind guarantees that the members' writes reach their stores.
     #[inline]
     fn counts_on_room(&self, op: Op) -> bool {
         match (&self.machine, op) {
             (Machine::Drive(_), _) | (_, Op::Read) => false,
-            // What was acknowledged before there was no room is durable, or a flush has to make it so.
+            // Data acknowledged before space ran out is either durable, or must be made durable by a flush.
             (Machine::Pool(pool), Op::Flush) => {
                 pool.is_full() && pool.needs_flushes() && !self.read_only
             }
@@ -504,7 +510,7 @@ impl Served {
         }
     }
 
-    /// What a command ends with for which a pool's stores have no room.
+    /// Returns the outcome of a command for which a pool's stores have no space.
     #[cold]
     fn no_room(&mut self) -> Outcome {
         let error = match &self.machine {
@@ -514,7 +520,7 @@ impl Served {
         self.not_taken(&error)
     }
 
-    /// What a command ends with that the store has refused.
+    /// Returns the outcome of a command that the store rejected.
     fn not_taken(&mut self, error: &io::Error) -> Outcome {
         let named = self.of_store(io::Error::new(error.kind(), error.to_string()));
         self.troubles[0].note(&named);
@@ -525,13 +531,13 @@ impl Served {
         }
     }
 
-    /// The same where it has been counted as done.
+    /// Returns the outcome of a command that the store rejected after it was counted as done.
     fn failed_after_all(&mut self, error: &io::Error) -> Outcome {
         self.counters.errors += 1;
         self.not_taken(error)
     }
 
-    /// What is wrong with the files of the store and was not told yet, a line; at `now`, since the server started.
+    /// Returns a line on unreported problems with the files of the store; `now` is the time since the server started.
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
         self.save_log(true);
         let trouble = self.troubles.iter_mut().find_map(|it| it.tell(now));

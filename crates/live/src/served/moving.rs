@@ -1,7 +1,7 @@
-//! Data on their way between front ends and what keeps them, at the completion of a command.
+//! Movement of data between front ends and the stores, at the completion of a command.
 //!
-//! A drive alone has a store beside it, in which data are moved at the reply. A pool's members have moved them by then: what
-//! is read and written is the buffer of the reply that is being handed over. Left out: metadata of blocks of a pool.
+//! A single drive has a separate store, and data is moved at the reply. The members of a pool have already moved it by
+//! then: reads and writes use the buffer of the current reply. Not supported: metadata of blocks of a pool.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::{Outcome, Reply, Served, Slot};
 use crate::store::{Mark, State};
 
 impl Served {
-    /// Who asked is about to move the data of this reply, by [`Served::read`] and [`Served::write`].
+    /// Begins the transfer of this reply's data by [`Served::read`] and [`Served::write`].
     #[inline]
     pub fn hand_over(&mut self, reply: &Reply) {
         if let Machine::Pool(pool) = &mut self.machine {
@@ -20,7 +20,7 @@ impl Served {
         }
     }
 
-    /// Who asked has moved them, or is gone.
+    /// Ends the transfer: the data has been moved, or the client is gone.
     #[inline]
     pub fn take_back(&mut self, reply: &Reply) {
         if let Machine::Pool(pool) = &mut self.machine {
@@ -28,7 +28,7 @@ impl Served {
         }
     }
 
-    /// The writes until now, for a flush.
+    /// Returns a mark of the writes so far, for a flush.
     #[inline]
     pub(super) fn mark(&self) -> Mark {
         match &self.machine {
@@ -37,10 +37,10 @@ impl Served {
         }
     }
 
-    /// What a command does that has no payload, and whether the medium can do the rest.
+    /// Executes a command without a payload, and checks whether the medium can execute the other commands.
     pub(super) fn carry_out(&mut self, slot: &Slot) -> Outcome {
         let Machine::Drive(it) = &mut self.machine else {
-            // Its members have done it.
+            // The members have executed it.
             return Outcome::Success;
         };
         let done = match slot.op {
@@ -57,7 +57,7 @@ impl Served {
         }
     }
 
-    /// Zeroes the store of a drive alone.
+    /// Zeroes a range in the store of a single drive.
     pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let Machine::Drive(it) = &mut self.machine else {
             return Ok(());
@@ -69,7 +69,7 @@ impl Served {
             .zero_metadata(offset / block * metadata, bytes / block * metadata)
     }
 
-    /// Data of a read that has succeeded, or a part of it; of a pool, only while its reply is handed over.
+    /// Reads data of a successful read, or a part of it; for a pool, only during the transfer of its reply.
     ///
     /// # Errors
     /// [`Outcome::UnrecoveredRead`] if the store fails; `data` is then zeroes.
@@ -90,7 +90,7 @@ impl Served {
         Err(Outcome::UnrecoveredRead)
     }
 
-    /// Whether a range that may be read is known to be zeroes because nothing else was written. A file is not asked.
+    /// Checks whether a readable range is known to be zeroes because it has not been written. Files are not queried.
     #[inline]
     pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         match &self.machine {
@@ -99,10 +99,10 @@ impl Served {
         }
     }
 
-    /// Data of a write that has succeeded, or a part of it in whole blocks. A pool's members have them already.
+    /// Writes data of a successful write, or a part of it in whole blocks. A pool's members already have the data.
     ///
     /// # Errors
-    /// [`Outcome::NoSpace`] if the host has no room, [`Outcome::WriteFault`] if the store fails otherwise.
+    /// [`Outcome::NoSpace`] if the host has no space, [`Outcome::WriteFault`] if the store fails otherwise.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
         let written = match &mut self.machine {
@@ -121,7 +121,7 @@ impl Served {
         written.map_err(|error| self.failed_after_all(&error))
     }
 
-    /// Whether no block of the range is unreadable, as far as that is known of the whole.
+    /// Checks that no block of the range is known to be unreadable; for a pool this is known only for the whole.
     pub fn readable(&self, offset: u64, bytes: u64) -> bool {
         match &self.machine {
             Machine::Drive(it) => it.data.readable(offset, bytes),
@@ -129,7 +129,7 @@ impl Served {
         }
     }
 
-    /// Makes the range unreadable until it is written (NVMe's Write Uncorrectable, a medium error). Not a pool's.
+    /// Makes the range unreadable until it is written (NVMe's Write Uncorrectable, a medium error). Not for pools.
     pub fn spoil(&mut self, offset: u64, bytes: u64) {
         let bytes = bytes.min(self.bytes.saturating_sub(offset));
         if let Machine::Drive(it) = &mut self.machine {
@@ -137,8 +137,8 @@ impl Served {
         }
     }
 
-    /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data; at most `limit`. Of a pool
-    /// all may be data.
+    /// Returns the end of the run of data, or of the hole, that contains `offset`, at most `limit`, and whether it is
+    /// data. In a pool, everything counts as data.
     pub fn extent(&mut self, offset: u64, limit: u64) -> (u64, bool) {
         match &self.machine {
             Machine::Drive(it) => it.data.extent(offset, limit),
@@ -146,7 +146,7 @@ impl Served {
         }
     }
 
-    /// Metadata of the blocks from `lba` on, on a format that has some.
+    /// Reads metadata of the blocks starting at `lba`, in a format that has metadata.
     ///
     /// # Errors
     /// [`Outcome::UnrecoveredRead`] if the store fails, or the format has no metadata.
@@ -164,8 +164,8 @@ impl Served {
         })
     }
 
-    /// Metadata of the blocks from `lba` on, on a format that has some. A crash of the server between this and the
-    /// data leaves one without the other.
+    /// Writes metadata of the blocks starting at `lba`, in a format that has metadata. If the server crashes between
+    /// metadata and data, only one of them is written.
     ///
     /// # Errors
     /// As [`Served::write`]; [`Outcome::WriteFault`] if the format has no metadata.
@@ -180,7 +180,7 @@ impl Served {
         written.map_err(|error| self.failed_after_all(&error))
     }
 
-    /// What a drive alone remembers as of now.
+    /// Returns the present state of a single drive, for saving.
     pub(super) fn state(&self) -> Option<State> {
         let Machine::Drive(it) = &self.machine else {
             return None;

@@ -1,7 +1,7 @@
-//! A drive that was asked for becomes one that is served: size, store, and what the drive remembers.
+//! Opening of a drive that is to be served: size, store, and saved state.
 //!
-//! A store on disk is refused when it belongs to another drive, has another size, is damaged, or is in use; nothing of
-//! it is changed then.
+//! A store on disk is rejected, without any change to it, if it belongs to another drive, has another size, is
+//! damaged, or is in use.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ impl Setup {
     /// Opens the store and builds the drive.
     ///
     /// # Errors
-    /// Why it cannot be served.
+    /// The reason why it cannot be served.
     pub fn open(self) -> Result<Served, Problems> {
         if let Some(config) = self.kept_by_member() {
             return self.open_pool(config);
@@ -34,7 +34,7 @@ impl Setup {
         Setup::remembering(served, made)
     }
 
-    /// The store of a drive alone.
+    /// Returns the store of a single drive.
     fn open_store(&self, bytes: u64) -> Result<Opened, Problems> {
         let fresh = State {
             drive: self.sheet.id.clone(),
@@ -56,7 +56,7 @@ impl Setup {
         Ok(opened)
     }
 
-    /// The drive with its store, and the file of the store if it has just been made.
+    /// Returns the drive with its store, and the file of the store if it has just been created.
     fn of_drive(mut self, mut opened: Opened) -> Result<(Served, Vec<PathBuf>), Problems> {
         let state = &mut opened.state;
         let precondition = state.begin(self.precondition, self.sheet.capacity);
@@ -92,19 +92,19 @@ impl Setup {
         Ok((served, made.into_iter().collect()))
     }
 
-    /// Writes down that it is served; where there is no room for that, an old store can still be read. `made`: files that
-    /// have just been made.
+    /// Saves that the drive is served. If there is no space for that, an existing store is served read-only. `made`:
+    /// files that have just been created.
     pub(super) fn remembering(mut served: Served, made: Vec<PathBuf>) -> Result<Served, Problems> {
         match served.save(false) {
             Ok(()) => Ok(served),
-            // What is there can be read, and served again with room.
+            // The existing data can be read, and served again when there is space.
             Err(error) if made.is_empty() && no_room(&error) => {
                 served.make_read_only();
                 Ok(served)
             }
             Err(error) => {
                 for path in made {
-                    // It was made just now, and is of no use without its state.
+                    // The file has just been created and is useless without its state.
                     let _ = std::fs::remove_file(path);
                 }
                 Err(Problems::whole(served.name(), error.to_string()))
@@ -112,7 +112,7 @@ impl Setup {
         }
     }
 
-    /// Whether the format that a store is in is the one that is wanted.
+    /// Checks that the format of a store is the requested one.
     fn is_in(&self, wanted: usize, format: usize, path: &Path) -> Result<(), Problems> {
         let named = |number: usize| {
             let format = self.sheet.management.lba_formats.get(number);
@@ -129,7 +129,7 @@ impl Setup {
         ))
     }
 
-    /// The size of an existing store of this drive. What is wrong with it is told when it is opened.
+    /// Returns the size of an existing store of this drive. Problems of the store are reported when it is opened.
     fn remembered(&self) -> Option<u64> {
         let StoreChoice::File(path) = &self.store else {
             return None;
@@ -158,17 +158,17 @@ impl Setup {
     }
 }
 
-/// A store that has been opened, and what the drive remembers.
+/// An open store, and the saved state of the drive.
 pub(super) struct Opened {
     pub(super) store: Store,
     pub(super) file: Option<File>,
     pub(super) state: State,
     pub(super) state_file: Option<PathBuf>,
-    /// The file of the data, if it has just been made.
+    /// File of the data, if it has just been created.
     pub(super) made: Option<PathBuf>,
 }
 
-/// A new store in memory.
+/// Returns a new store in memory.
 pub(super) fn in_memory(state: State) -> Result<Opened, Problems> {
     let bytes = state.bytes;
     let store = MemoryStore::new(bytes)
@@ -189,7 +189,7 @@ pub(super) fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Pr
     )
 }
 
-/// The data file and its state: those that are there, or new ones if neither is.
+/// Opens the data file and its state, or creates both if neither exists.
 pub(super) fn open_file(
     path: &Path,
     fresh: State,
@@ -209,7 +209,7 @@ pub(super) fn open_file(
             let made = Some(path.to_owned());
             let sized = file.set_len(fresh.bytes);
             if sized.is_err() {
-                // Of no use, and in the way of the next attempt.
+                // The file is useless, and would block the next attempt.
                 let _ = std::fs::remove_file(path);
             }
             sized.map_err(|error| cannot(path, "made so large", &error))?;
@@ -276,7 +276,7 @@ fn open_existing(
         let blocks = state.bytes / u64::from(format.data);
         state.bytes + blocks * u64::from(format.metadata)
     });
-    // A crash in the middle of a FORMAT may leave the metadata's part missing: it is made again, of zeroes.
+    // After a crash during a FORMAT, the metadata may be missing: it is created again, as zeroes.
     if whole.is_none_or(|whole| length != whole && length != state.bytes) {
         return Err(refused(
             path,

@@ -1,9 +1,9 @@
-//! A pool that was asked for becomes one that is served: a store for each member, and the tiers as they are found on them.
+//! Opening of a pool that is to be served: a store for each member, and the tiers with their state on the members.
 //!
-//! In a folder stand `NAME.img` and `NAME.img.state` for each member, and `pool.state`, which is written last when the pool is
-//! made. A folder of a pool that is made otherwise, a store of another pool or place, and legs that contradict each other are
-//! refused, and nothing is changed then. Recovery runs here, before anybody is let in. Left out: a member whose store is gone
-//! is not replaced by a new one.
+//! A folder contains `NAME.img` and `NAME.img.state` for each member, and `pool.state`, which is written last when the
+//! pool is created. The following are rejected without any change: a folder of a pool with another structure, a store
+//! of another pool or position, and mirror members that contradict each other. Recovery runs here, before clients are
+//! admitted. Not supported: replacing a member whose store is missing by a new one.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -31,31 +31,31 @@ use super::room::Room;
 use crate::setup::{Setup, StoreChoice};
 use crate::store::{OWN_FOLDER, PoolState, State, no_room, pool_state_path, state_path};
 
-/// The number of a pool in memory.
+/// Id of a pool in memory.
 const IN_MEMORY: u128 = 1;
 
-/// A pool's folder as it was found, or as it will be.
+/// A pool's folder, existing or to be created.
 struct Folder {
     state: PoolState,
-    /// Where it is; none in memory.
+    /// Path of the folder; `None` in memory.
     path: Option<PathBuf>,
     is_new: bool,
 }
 
 impl Setup {
-    /// The pool, if its tiers can be found again on its members: then these have the data.
+    /// Returns the pool, if its tiers can be recovered from its members: then the members store the data.
     pub(super) fn kept_by_member(&self) -> Option<PoolConfig<DriveConfig>> {
         self.sheet.pool_config().filter(|it| it.recovers()).cloned()
     }
 
-    /// The names of the members that may fail alone; none if data are not kept by member.
+    /// Returns the names of the members that may fail individually; empty if data is not stored by member.
     pub fn members(&self) -> Vec<String> {
         let config = self.sheet.pool_config().filter(|it| it.recovers());
         let members = config.iter().flat_map(|it| &it.members);
         members.map(|it| it.name.clone()).collect()
     }
 
-    /// The size of an existing store of this pool.
+    /// Returns the size of an existing store of this pool.
     pub(super) fn remembered_of_pool(&self, path: &Path) -> Option<u64> {
         let text = fs::read_to_string(pool_state_path(path)).ok()?;
         let state = PoolState::parse(&text).ok()?;
@@ -82,7 +82,7 @@ impl Setup {
             Ok(served) => Setup::remembering(served, made),
             Err(problems) => {
                 for path in made {
-                    // It was made just now, and is of no use alone.
+                    // The file has just been created and is useless alone.
                     let _ = fs::remove_file(path);
                 }
                 Err(problems)
@@ -90,7 +90,7 @@ impl Setup {
         }
     }
 
-    /// What the folder says, if it is there: it must be this pool's.
+    /// Reads the folder, if it exists, and checks that it belongs to this pool.
     fn folder(&self, config: &PoolConfig<DriveConfig>, bytes: u64) -> Result<Folder, Problems> {
         let topology = topology(config);
         let StoreChoice::File(path) = &self.store else {
@@ -161,7 +161,7 @@ impl Setup {
         }
     }
 
-    /// Whether a folder is that of this pool.
+    /// Checks whether a folder belongs to this pool.
     fn is_ours(
         &self,
         file: &Path,
@@ -199,7 +199,8 @@ impl Setup {
         }
     }
 
-    /// The store of each member; none where neither file is there of an existing pool. `made`: files that were made.
+    /// Opens the store of each member; `None` for a member of an existing pool with neither file. `made`: files that
+    /// were created.
     fn open_members(
         &self,
         config: &PoolConfig<DriveConfig>,
@@ -256,7 +257,7 @@ impl Setup {
         problems.or(opened)
     }
 
-    /// The pool of these stores: made new on them, or found again.
+    /// Returns the pool of these stores: created on them, or recovered from them.
     fn assemble(
         mut self,
         config: PoolConfig<DriveConfig>,
@@ -323,13 +324,13 @@ impl Setup {
         let mut served = Served::new(self, machine, folder.state.bytes, serial);
         served.findings = lines;
         if room.is_full() {
-            // What recovery has to write is in memory only.
+            // Changes by the recovery are in memory only.
             served.make_read_only();
         }
         Ok(served)
     }
 
-    /// The tiers as they are on their members: made new there, or found again and made whole.
+    /// Returns the tiers: created on their members, or recovered and repaired.
     fn found(
         &self,
         config: &PoolConfig<DriveConfig>,
@@ -368,7 +369,7 @@ impl Setup {
         if folder.is_new {
             offline::format(config, uuid, &mut images).map_err(damaged)?;
         } else {
-            // What is refused changes nothing, also where one tier would be found and another not.
+            // If one tier cannot be recovered, no tier is changed.
             let trial = offline::open(config, &start, &mut Trial(&mut images)).map_err(damaged)?;
             if let (false, Some(path)) = (self.accept_loss, &folder.path) {
                 let lost = findings::absent_logs(config, &trial);
@@ -383,7 +384,7 @@ impl Setup {
         }
         let found = offline::open(config, &start, &mut images).map_err(damaged)?;
         if room.is_full() {
-            // The members' stores do not have this opening, so the folder must not say so.
+            // This opening is not recorded in the members' stores, so it must not be recorded in the folder either.
             return match (&folder.path, folder.is_new) {
                 (Some(path), true) => {
                     let origin = path.display().to_string();
@@ -399,7 +400,7 @@ impl Setup {
                 ..folder.state.clone()
             };
             match state.save(&file) {
-                // It is one opening behind then, which is what a crash before this leaves as well.
+                // The folder is then one opening behind, as after a crash at this point.
                 Err(error) if no_room(&error) && !folder.is_new => {}
                 saved => saved.map_err(|error| cannot(&file, "written", &error))?,
             }
@@ -408,7 +409,7 @@ impl Setup {
     }
 }
 
-/// A pool whose stores have no room for what has to be written before it can be served.
+/// Returns the problem of a pool whose stores have no space for writes that are needed before it can be served.
 fn without_room(origin: String, error: &io::Error) -> Problems {
     Problems(vec![Problem {
         origin,
@@ -418,7 +419,8 @@ fn without_room(origin: String, error: &io::Error) -> Problems {
     }])
 }
 
-/// Lets a recovery read, and forgets what it would write: whether it is refused does not depend on that.
+/// Images for a trial recovery: reads are real, writes are discarded. Whether recovery fails does not depend on the
+/// writes.
 struct Trial<'a, 'b>(&'a mut Disks<'b>);
 
 impl Images for Trial<'_, '_> {
@@ -440,7 +442,7 @@ fn array_words(kind: &str, chunk: u32, region: u64) -> String {
     format!("{kind} of chunks of {chunk} bytes and regions of {region} bytes")
 }
 
-/// What decides where the data of a pool are, a line for each tier.
+/// Returns the properties that determine the placement of a pool's data, one line for each tier.
 fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
     let target = |target: &Target| match *target {
         Target::Slice {

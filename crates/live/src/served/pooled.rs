@@ -1,7 +1,8 @@
-//! A pool whose data live with its members: each is a drive with a store of its own, and can fail by itself.
+//! A pool whose members store the data: each is a drive with a store of its own, and can fail individually.
 //!
-//! Data go to the members when the pool's tiers say so: a write's are taken when it is submitted, a read's wait in a buffer
-//! for the reply. Left out: what an administrator changes of a whole drive (FORMAT, sanitize, formats of blocks).
+//! Data moves to the members when the pool's tiers say so. The data of a write is taken when the write is submitted;
+//! the data of a read waits in a buffer for the reply. Not supported: administrative changes of a whole drive (FORMAT,
+//! sanitize, block formats).
 
 use std::io;
 
@@ -19,26 +20,27 @@ use super::room::{MOST, Room};
 use crate::clock::Wall;
 use crate::store::{State, save};
 
-/// Acknowledged writes of a member that are kept apart before its drive is asked which of them are on the medium.
+/// Maximum number of a member's acknowledged writes in the cache before its drive is queried which of them are on the
+/// medium.
 const CROWD: usize = 2048;
 
 /// A member of the pool.
 pub(super) type Member = Kept<ManagedDrive, Disk>;
 
-/// What a member remembers besides what its drive does.
+/// State of a member besides that of its drive.
 #[derive(Debug)]
 pub(super) struct MemberStore {
-    /// What the pool calls it.
+    /// Name of the member in the pool.
     pub(super) name: String,
-    /// Its state as it was read; what changes is filled in when it is saved.
+    /// State as it was read; changes are filled in when it is saved.
     pub(super) state: State,
-    /// Where it is saved, if it is.
+    /// File in which it is saved, if any.
     pub(super) file: Option<std::path::PathBuf>,
-    /// It has not been found.
+    /// Whether the member is missing.
     pub(super) absent: bool,
 }
 
-/// A pool with data by member.
+/// A pool whose members store the data.
 #[derive(Debug)]
 pub(super) struct Pooled {
     config: PoolConfig<DriveConfig>,
@@ -46,12 +48,12 @@ pub(super) struct Pooled {
     pool: Pool<Member, Bytes>,
     bytes: Bytes,
     stores: Vec<MemberStore>,
-    /// Members that lost their power, and when they answer again.
+    /// Members without power, each with the time at which it responds again.
     returning: Vec<(Time, u16)>,
-    /// By member: how many writes may be kept apart.
+    /// By member: maximum number of writes in the cache.
     crowds: Vec<usize>,
     flushes: bool,
-    /// The range of the reply that is being handed over, and its data.
+    /// Range and data of the reply whose data is being transferred.
     current: Option<(u64, u32, Payload)>,
     commands: [u64; 2],
     failure: Option<String>,
@@ -59,7 +61,7 @@ pub(super) struct Pooled {
     resync: Resync,
 }
 
-/// The stores of a pool that does not run.
+/// The stores of a pool that is not running.
 pub(super) struct Disks<'a> {
     pub(super) disks: &'a mut [Disk],
     pub(super) absent: &'a [bool],
@@ -80,7 +82,7 @@ impl Images for Disks<'_> {
     }
 }
 
-/// The same of one that has just lost its power: dead members are not there.
+/// The stores of a pool that has just lost power: failed members are missing.
 struct Stopped<'a>(&'a mut Pool<Member, Bytes>);
 
 impl Images for Stopped<'_> {
@@ -101,7 +103,7 @@ impl Images for Stopped<'_> {
 }
 
 impl Pooled {
-    /// A pool of these drives and stores, with tiers as they were found on them.
+    /// Returns a pool of these drives and stores, with the recovered tiers.
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
         room: Room,
@@ -145,17 +147,17 @@ impl Pooled {
         }
     }
 
-    /// Whether the host has no room for what members write: then it is kept in memory, and nothing that a client is told
-    /// may count on it.
+    /// Checks whether the host has no space for the members' writes. Then writes are kept in memory, and no
+    /// acknowledgement may depend on them.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.room.is_full()
     }
 
-    /// Writes what members have written since there was no room, as far as there is room now; whether all is written.
+    /// Writes the members' waiting writes, if there is space now. Returns whether all have been written.
     ///
     /// # Errors
-    /// What the host says, with the store's name.
+    /// Errors of the host, with the store's name.
     pub(super) fn write_waiting(&mut self) -> io::Result<()> {
         if self.room.stays() || self.room.overflowed() {
             return Err(self.room.error());
@@ -176,27 +178,28 @@ impl Pooled {
         }
     }
 
-    /// From now on no store is written to.
+    /// Stops writing to all stores.
     pub(super) fn stop_writing(&mut self) {
         self.room.stay();
     }
 
-    /// What the host said when a store could not grow.
+    /// Returns the host's error when a store could not grow.
     pub(super) fn no_room(&self) -> io::Error {
         self.room.error()
     }
 
-    /// The names of its members.
+    /// Returns the names of the members.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.stores.iter().map(|it| &*it.name)
     }
 
-    /// Whether what it acknowledges is durable only after a flush.
+    /// Checks whether acknowledged writes are durable only after a flush.
     pub(super) fn needs_flushes(&self) -> bool {
         self.flushes
     }
 
-    /// Where the data of a command are: taken from its client if it writes. Nothing if the client cannot give them.
+    /// Returns the buffer for the data of a command, filled from the client if it is a write; `None` if the client
+    /// cannot supply the data.
     pub(super) fn payload(
         &mut self,
         op: Op,
@@ -214,34 +217,34 @@ impl Pooled {
         Some(payload)
     }
 
-    /// The data of this range are those that are read and written until [`Pooled::take_back`].
+    /// Makes the data of this range available to reads and writes until [`Pooled::take_back`].
     #[inline]
     pub(super) fn hand_over(&mut self, offset: u64, bytes: u32, payload: Payload) {
         self.current = Some((offset, bytes, payload));
     }
 
-    /// Nobody needs these data any more.
+    /// Releases these data.
     #[inline]
     pub(super) fn take_back(&mut self, payload: Payload) {
         self.current = None;
         self.bytes.give_back(payload);
     }
 
-    /// Where a range is in the data that are being handed over.
+    /// Returns the part of the current reply's data that corresponds to a range.
     fn part(&self, offset: u64, bytes: usize) -> Option<Payload> {
         let (first, length, payload) = self.current?;
         let skip = offset.checked_sub(first)?;
         (skip + bytes as u64 <= u64::from(length)).then(|| payload.skip(skip as u32))
     }
 
-    /// Copies what a read has brought; whether it is among what is being handed over.
+    /// Copies data of a completed read. Returns whether the range is part of the current reply.
     #[inline]
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> bool {
         let part = self.part(offset, into.len());
         part.inspect(|&part| self.bytes.get(part, into)).is_some()
     }
 
-    /// Whether these are data of the write that is being handed over: the members have them.
+    /// Checks whether these are data of the current reply, a write: the members have them.
     #[inline]
     pub(super) fn has_written(&self, offset: u64, bytes: usize) -> bool {
         self.part(offset, bytes).is_some()
@@ -259,7 +262,7 @@ impl Pooled {
         }
     }
 
-    /// Of members that keep much apart, what their drives have on the medium by now goes to the store.
+    /// Moves to the store data that the drives of members with large caches now have on the medium.
     fn thin_out(&mut self) {
         for member in 0..self.stores.len() {
             let kept = self.pool.members()[member].unflushed();
@@ -292,7 +295,7 @@ impl Pooled {
         self.pool.inspect(now, gauges);
     }
 
-    /// Does the same with the drive of each member.
+    /// Calls a function with the drive of each member.
     pub(super) fn each_drive<R>(
         &mut self,
         mut what: impl FnMut(&mut ManagedDrive) -> R,
@@ -302,7 +305,7 @@ impl Pooled {
         done.collect::<Vec<R>>().into_iter()
     }
 
-    /// The same with that of one member.
+    /// Calls a function with the drive of one member.
     pub(super) fn with_drive<R>(
         &mut self,
         member: u16,
@@ -316,26 +319,26 @@ impl Pooled {
         self.pool.with_member(member, what)
     }
 
-    /// The number of a member's trigger that has been hit, once for each.
+    /// Takes the number of a member's trigger that has been hit; each is returned once.
     pub(super) fn take_hit(&mut self) -> Option<u32> {
         let members = self.stores.len() as u16;
         (0..members).find_map(|member| self.pool.with_member(member, Member::take_hit))
     }
 
-    /// The same with the store of one member.
+    /// Calls a function with the store of one member.
     pub(super) fn with_disk<R>(&mut self, member: u16, what: impl FnOnce(&mut Disk) -> R) -> R {
         self.pool.with_member(member, |it| what(it.contents_mut()))
     }
 
-    /// Bytes that a member can address.
+    /// Returns the bytes that a member can address.
     pub(super) fn bytes_of(&self, member: u16) -> u64 {
         self.pool.members()[usize::from(member)].capacity().bytes
     }
 
-    /// Something befalls a member.
+    /// Injects a fault into a member.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why that is impossible.
     pub(super) fn befall(
         &mut self,
         now: Time,
@@ -351,10 +354,10 @@ impl Pooled {
         Ok(())
     }
 
-    /// Whether that could befall it.
+    /// Checks whether a fault can be injected into a member.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why that is impossible.
     pub(super) fn could_befall(&self, member: u16, trouble: Trouble) -> Result<(), String> {
         let store = &self.stores[usize::from(member)];
         match (trouble, store.absent) {
@@ -366,12 +369,12 @@ impl Pooled {
         }
     }
 
-    /// Power goes for all of it and comes back, and the tiers are found again on the members. Bytes that were acknowledged
-    /// and are lost, and what was found.
+    /// Cuts power for the whole pool and restores it; the tiers are recovered from the members. Returns the lost bytes
+    /// that had been acknowledged, and the findings.
     pub(super) fn power_cut(&mut self, now: Time) -> (Time, u64, Vec<String>) {
         let mut lost = Vec::new();
         let mut back = self.pool.power_cut(now, &mut lost);
-        // Those that were without power are back with the others.
+        // Members that were without power are back with the others.
         for (_, member) in std::mem::take(&mut self.returning) {
             back = back.max(now + READY);
             self.pool.befall(back, member, Trouble::Returns);
@@ -398,17 +401,17 @@ impl Pooled {
         (back, lost, lines)
     }
 
-    /// What there is to tell of legs that are being copied to, a line.
+    /// Returns a line on the progress of mirror members that are being resynced.
     pub(super) fn progress(&mut self, now: Wall) -> Option<String> {
         self.resync.tell(now, &self.config, self.pool.tiers())
     }
 
-    /// Why it cannot be used any more, if it cannot.
+    /// Checks whether the pool is unusable.
     pub(super) fn is_broken(&self) -> bool {
         self.failure.is_some() || self.room.overflowed()
     }
 
-    /// The same in words.
+    /// Returns the reason why the pool is unusable, as text.
     pub(super) fn why_broken(&self) -> Option<String> {
         let full = || {
             let most = MOST >> 20;
@@ -420,13 +423,13 @@ impl Pooled {
         self.failure.clone().or_else(|| overflowed.then(full))
     }
 
-    /// The names of the members that do not answer.
+    /// Returns the names of the members that have failed.
     pub(super) fn dead(&self) -> impl Iterator<Item = &str> {
         let members = self.stores.iter().zip(self.pool.members());
         { members }.filter_map(|(store, member)| member.is_dead().then_some(&*store.name))
     }
 
-    /// Something that the host could not do for a member's store.
+    /// Takes an error of the host for a member's store.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         (0..self.stores.len()).find_map(|member| {
             let take = |it: &mut Member| it.contents_mut().take_failure();
@@ -436,7 +439,7 @@ impl Pooled {
         })
     }
 
-    /// The worst of its members; what hosts did is counted since the start.
+    /// Returns the worst health of the members; host commands are counted since the start.
     pub(super) fn health(&mut self, now: Time) -> Health {
         let of_members: Vec<Health> = self.each_drive(|drive| drive.health(now)).collect();
         let mut members = of_members.into_iter();
@@ -477,10 +480,10 @@ impl Pooled {
         worst
     }
 
-    /// Writes down what each member remembers, if there is a file for it.
+    /// Saves the state of each member, if there is a file for it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) fn save(&self, now: Time, clean: bool) -> io::Result<()> {
         for (store, member) in self.stores.iter().zip(self.pool.members()) {
             let Some(file) = &store.file else {
@@ -500,10 +503,10 @@ impl Pooled {
         Ok(())
     }
 
-    /// Brings data to the host's disk.
+    /// Writes data to the host's disk.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub(super) fn sync(&mut self, stage: &mut dyn FnMut(&str)) -> io::Result<()> {
         if self.room.is_full() && !self.room.stays() {
             self.write_waiting()?;
@@ -518,7 +521,7 @@ impl Pooled {
         })
     }
 
-    /// The limit of the first member's governor, if it has one.
+    /// Returns the limit of the first member's governor, if it has one.
     pub(super) fn power_limit(&self) -> Option<f64> {
         self.pool.members().first()?.drive().power_limit()
     }

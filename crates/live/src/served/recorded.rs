@@ -1,9 +1,10 @@
 //! Recordings of a served drive.
 //!
-//! [`Recording`]: what the model was asked and answered, to be compared with a simulation. [`Recorder`]: commands that change data,
-//! with their data, as a log of the crate `crash` that a crash test reads. A submission is logged before the drive has it, a completion
-//! before its reply is sent, and a note before it is answered: the log is in causal order for all that waits for replies. The log
-//! ends where it would not tell the truth any more: at a power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
+//! [`Recording`]: commands and completions of the model, for comparison with a simulation. [`Recorder`]: commands that
+//! change data, with their data, as a log of the crate `crash`, for crash-consistency tests. A submission is logged
+//! before the drive receives it, a completion before its reply is sent, and a note before it is answered. So the log
+//! is in causal order for every client that waits for replies. The log ends at events that it cannot represent: a
+//! power cut, a FORMAT or sanitize, a deleted namespace, a write with metadata.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,19 +17,19 @@ use model::{Command, Completion, Op, Time};
 use super::{Outcome, Served};
 use crate::setup::StoreChoice;
 
-/// The log goes to its file when more bytes than this wait.
+/// Number of waiting bytes above which the log is written to its file.
 const WAITING: usize = 64 << 10;
 
-/// Bytes of an existing store that are looked at together.
+/// Bytes of an existing store that are read at once.
 const CHUNK: usize = 1 << 20;
 
-/// Bytes of a page of which is looked whether it is all zeroes.
+/// Bytes of a page that is checked for being all zeroes.
 const PAGE: usize = 4096;
 
-/// What the model was asked and what it answered, to be compared with a simulation.
+/// Commands and completions of the model, for comparison with a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// Commands, and when they were submitted.
+    /// Commands with their submission times.
     pub arrivals: Vec<(Time, Command)>,
     /// Completions in their order.
     pub completions: Vec<Completion>,
@@ -39,9 +40,9 @@ pub struct Recording {
 pub(super) struct Recorder {
     writer: Writer,
     file: File,
-    /// Most bytes of the file.
+    /// Maximum bytes of the file.
     limit: u64,
-    /// Bytes that are in the file.
+    /// Bytes in the file.
     written: u64,
     /// By slot of the drive: number in the log.
     numbers: Vec<Option<u32>>,
@@ -49,7 +50,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// What waits goes to the file.
+    /// Writes the waiting bytes to the file.
     fn save(&mut self) -> io::Result<()> {
         let bytes = std::mem::take(&mut self.writer.bytes);
         self.file.write_all(&bytes)?;
@@ -61,20 +62,20 @@ impl Recorder {
 }
 
 impl Served {
-    /// Begins to record what the model is asked and what it answers; it grows without bound.
+    /// Starts recording commands and completions of the model; the recording grows without bound.
     pub fn record(&mut self) {
         self.recording = Some(Box::default());
     }
 
-    /// What has been recorded; recording ends.
+    /// Ends recording and returns the recording.
     pub fn take_recording(&mut self) -> Option<Recording> {
         self.recording.take().map(|recording| *recording)
     }
 
-    /// Begins to log commands that change data, with their data, to this empty file of at most `limit` bytes.
+    /// Starts logging commands that change data, with their data, to this empty file of at most `limit` bytes.
     ///
     /// # Errors
-    /// Those of the file, or of reading what the drive stores already.
+    /// Errors of the file, or of reading the existing data of the drive.
     pub fn record_to(&mut self, file: File, limit: u64) -> io::Result<()> {
         let part = match self.setup.sheet.config {
             DriveConfig::Hdd(_) => 512,
@@ -103,7 +104,7 @@ impl Served {
         Ok(())
     }
 
-    /// Logs what the drive stores already, without pages of zeroes.
+    /// Logs the existing data of the drive, without pages of zeroes.
     fn record_base(&mut self, recorder: &mut Recorder) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK];
         let mut at = 0;
@@ -129,10 +130,10 @@ impl Served {
         Ok(())
     }
 
-    /// Logs an acknowledgement, a try or a mark.
+    /// Logs an acknowledgement, an attempt or a mark.
     ///
     /// # Errors
-    /// That nothing is recorded.
+    /// Nothing is being recorded.
     pub fn note(&mut self, note: Note, text: &str) -> Result<(), String> {
         let now = self.now;
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
@@ -146,7 +147,7 @@ impl Served {
         Ok(())
     }
 
-    /// Whether commands are logged.
+    /// Checks whether commands are logged.
     pub fn is_recorded(&self) -> bool {
         self.recorder.as_ref().is_some_and(|it| !it.ended)
     }
@@ -164,7 +165,7 @@ impl Served {
         }
     }
 
-    /// Ends the log before its time, and says so.
+    /// Ends the log early, and records the reason.
     #[cold]
     pub(super) fn break_off_log(&mut self, why: &str) {
         if self.is_recorded() {
@@ -174,7 +175,7 @@ impl Served {
         }
     }
 
-    /// What waits goes to the file, `now` or if it is much.
+    /// Writes the waiting bytes to the file, if `now` is set or if there are many.
     pub(super) fn save_log(&mut self, now: bool) {
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
@@ -196,7 +197,7 @@ impl Served {
         }
     }
 
-    /// Logs a command that the drive is about to get in this slot.
+    /// Logs a command that the drive is about to receive in this slot.
     #[cold]
     pub(super) fn log_submission(
         &mut self,
@@ -214,7 +215,7 @@ impl Served {
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
-        // Nothing that has no length changes data.
+        // A command without a length does not change data.
         if kind != Kind::Flush && command.bytes == 0 {
             return;
         }
@@ -254,7 +255,7 @@ impl Served {
         }
     }
 
-    /// Logs that all acknowledged writes are durable, though no command has made them so.
+    /// Logs that all acknowledged writes are durable, although no command has made them durable.
     pub(super) fn log_flush(&mut self) {
         if let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) {
             let flush = Submission {
@@ -270,7 +271,7 @@ impl Served {
     }
 }
 
-/// The runs of pages that are not all zeroes, each with its place.
+/// Returns the runs of pages that are not all zeroes, each with its offset.
 fn runs(data: &[u8]) -> Vec<(usize, &[u8])> {
     let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
     let mut runs: Vec<(usize, usize)> = Vec::new();

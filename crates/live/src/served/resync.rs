@@ -1,4 +1,4 @@
-//! How far the copying to stale legs of a pool's mirrors has come, in lines for its owner.
+//! Messages on the resync of stale mirror members of a pool.
 
 use model::Span;
 use model::media::DriveConfig;
@@ -7,21 +7,23 @@ use model::tier::{AnyTier, PoolConfig};
 use super::findings;
 use crate::clock::Wall;
 
-/// From one line to the next.
+/// Interval between messages.
 const AGAIN: Span = Span::from_ms(10_000);
 
-/// What has been told.
+/// State of the messages.
 #[derive(Debug, Default)]
 pub(super) struct Resync {
-    /// Legs that were not in sync, with the number of their tier.
+    /// Mirror members that were not in sync, with the number of their tier.
     stale: Vec<(u16, u16)>,
     next: Wall,
-    /// When how far it has come was told last: not twice at one time, which at the end is one without end.
+    /// Time of the last progress message. It prevents two messages at one time, which at the end is a time without
+    /// end.
     told: Wall,
 }
 
 impl Resync {
-    /// Of a pool with these tiers, before anything has happened: a leg may be in sync again before anybody looks.
+    /// Returns the state for a pool with these tiers at its start: a member may be in sync again before the first
+    /// check.
     pub(super) fn of(tiers: &[AnyTier]) -> Resync {
         let mut resync = Resync::default();
         for (tier, it) in (0..).zip(tiers) {
@@ -33,7 +35,7 @@ impl Resync {
         resync
     }
 
-    /// What there is to tell at `now`: a leg that is in sync again, or how far the copying has come.
+    /// Returns a message at `now`: a member is in sync again, or the progress of the resync.
     pub(super) fn tell(
         &mut self,
         now: Wall,

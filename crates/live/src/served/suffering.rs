@@ -1,6 +1,7 @@
-//! What befalls a served drive, or one member of a pool.
+//! Fault injection into a served drive, or into one member of a pool.
 //!
-//! A drive alone suffers in its data and in its replies; of a pool each member suffers by itself, and its tiers find out.
+//! For a single drive, faults affect its data and its replies. In a pool, each member has its own faults, and the
+//! tiers detect them.
 
 use model::data::{Rule, Trouble};
 use model::{Device, Gauge, Span, Time};
@@ -10,20 +11,20 @@ use super::machine::Machine;
 use super::pooled::Pooled;
 use workload::faults::Fault;
 
-/// What to say to who asks a whole drive for what befalls a member.
+/// Message for a fault of a member that is requested for a whole drive.
 const OF_A_MEMBER: &str = "this befalls a member of a pool that keeps its data by member";
 
 impl Served {
-    /// Lets a fault happen to all of it, save those that concern connections.
+    /// Injects a fault into the whole drive or pool, except for faults of connections.
     ///
     /// # Errors
-    /// Why the drive cannot have it.
+    /// The reason why the drive cannot have the fault.
     pub fn suffer(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
         let now = self.reach(now);
         self.suffer_at(now, fault)
     }
 
-    /// As [`Served::suffer`], at the time of the last event.
+    /// Injects a fault as [`Served::suffer`] does, at the time of the last event.
     pub(super) fn suffer_at(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
         self.could_suffer(fault)?;
         match fault {
@@ -61,7 +62,7 @@ impl Served {
         Ok(())
     }
 
-    /// What is to be said of this fault on this drive, as a line, if it does not do all that one would expect.
+    /// Returns a remark on this fault on this drive, if its effect is smaller than a user would expect.
     pub fn remark(&self, fault: &Fault) -> &'static str {
         match fault {
             Fault::Ambient(_) if self.power_limit().is_none() => {
@@ -71,10 +72,10 @@ impl Served {
         }
     }
 
-    /// Whether the drive can have this fault, which does not happen by that.
+    /// Checks whether the drive can have this fault, without injecting it.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why not.
     pub fn could_suffer(&mut self, fault: &Fault) -> Result<(), String> {
         match fault {
             Fault::Dies | Fault::Returns | Fault::Rule(_) | Fault::Clear if self.is_by_member() => {
@@ -110,15 +111,15 @@ impl Served {
         }
     }
 
-    /// The first byte of a logical block.
+    /// Returns the first byte of a logical block.
     fn start_of(&self, lba: u64) -> Result<u64, String> {
         start_of(lba, u64::from(self.block()), self.bytes)
     }
 
-    /// What this fault is to a member.
+    /// Translates this fault into one of a member.
     ///
     /// # Errors
-    /// Why no member of it can have it.
+    /// The reason why no member can have it.
     fn of_member(
         &mut self,
         now: Time,
@@ -178,10 +179,10 @@ impl Served {
         Ok((pool, OfMember::Trouble(trouble)))
     }
 
-    /// Whether a member can have this fault, which does not happen by that.
+    /// Checks whether a member can have this fault, without injecting it.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why not.
     pub fn member_could_suffer(&mut self, member: u16, fault: &Fault) -> Result<(), String> {
         let now = self.now;
         let (pool, what) = self.of_member(now, member, fault)?;
@@ -196,16 +197,16 @@ impl Served {
         }
     }
 
-    /// Lets a fault happen to a member.
+    /// Injects a fault into a member.
     ///
     /// # Errors
-    /// Why it cannot have it.
+    /// The reason why the member cannot have it.
     pub fn member_suffers(&mut self, now: Time, member: u16, fault: &Fault) -> Result<(), String> {
         let now = self.reach(now);
         self.member_suffers_at(now, member, fault)
     }
 
-    /// Returns what a member's next write meets; `None` if this fault is not one of the next write.
+    /// Returns the fault of a member's next write; `None` if this fault does not concern the next write.
     pub(super) fn next_write(&mut self, member: Option<u16>, fault: &Fault) -> Option<Trouble> {
         let now = self.now;
         let Ok((_, OfMember::Trouble(trouble))) = self.of_member(now, member?, fault) else {
@@ -218,7 +219,7 @@ impl Served {
         .then_some(trouble)
     }
 
-    /// As [`Served::member_suffers`], at the time of the last event.
+    /// Injects a fault as [`Served::member_suffers`] does, at the time of the last event.
     pub(super) fn member_suffers_at(
         &mut self,
         now: Time,
@@ -244,7 +245,7 @@ impl Served {
     }
 }
 
-/// What a fault is to a member.
+/// A fault as it applies to a member.
 enum OfMember {
     Trouble(Trouble),
     Heals { at: u64, bytes: u64 },
@@ -259,7 +260,7 @@ fn until(now: Time, lasting: Option<Span>) -> Time {
     lasting.map_or(Time::NEVER, |span| now + span)
 }
 
-/// The first byte of a logical block of something so large.
+/// Returns the first byte of a logical block on a drive of this size.
 fn start_of(lba: u64, block: u64, bytes: u64) -> Result<u64, String> {
     let start = lba.checked_mul(block);
     start
@@ -267,7 +268,7 @@ fn start_of(lba: u64, block: u64, bytes: u64) -> Result<u64, String> {
         .ok_or(format!("LBA {lba} is beyond the end"))
 }
 
-/// Whether air around a drive can have this temperature.
+/// Checks that this is a possible temperature of the air around a drive.
 fn is_air(celsius: f64) -> Result<(), String> {
     let possible = (-60.0..=200.0).contains(&celsius);
     possible

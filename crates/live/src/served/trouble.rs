@@ -1,4 +1,4 @@
-//! What goes wrong with a store on the host's side (its disk is full): told at once, then now and then with its number.
+//! Problems of a store on the host's side (its disk is full): reported at once, then at intervals with their count.
 
 use std::io::Error;
 
@@ -6,10 +6,10 @@ use model::Span;
 
 use crate::clock::Wall;
 
-/// From one line to the next.
+/// Interval between messages.
 const AGAIN: Span = Span::from_ms(60_000);
 
-/// What goes wrong, of one kind.
+/// Problems of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     what: String,
@@ -19,13 +19,13 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// It has gone wrong once more, in this way.
+    /// Records one more occurrence of this error.
     pub(super) fn note(&mut self, error: &Error) {
         self.count += 1;
         self.what = error.to_string();
     }
 
-    /// What there is to tell at `now`.
+    /// Returns a message that is due at `now`.
     pub(super) fn tell(&mut self, now: Wall) -> Option<String> {
         if self.count == self.told || now < self.next {
             return None;

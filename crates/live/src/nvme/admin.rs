@@ -1,8 +1,8 @@
-//! Commands of admin queues: from what the drives, the subsystem and the controller are, to an answer.
+//! Commands of admin queues: computes the answer from the state of the drives, the subsystem and the controller.
 //!
-//! No connection is in this: what cannot be answered at once says what it waits for, and the connection keeps it.
-//! Left out: firmware download, directives, security, virtualisation.
-//! Source: NVM Express Base Specification 1.4, chapter 5.
+//! This module has no connection: an answer that is not yet available names the event that it waits for, and the
+//! connection keeps the command. Not supported: firmware download, directives, security, virtualisation. Source: NVM
+//! Express Base Specification 1.4, chapter 5.
 
 use super::answer::{Answer, Failure, Later};
 use super::describe;
@@ -17,10 +17,10 @@ use super::self_test::{Ended, code};
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// Most bytes of data of an admin command in either direction.
+/// Maximum bytes of data of an admin command in either direction.
 pub(super) const MOST_DATA: u32 = 128 << 10;
 
-/// Carries out a command of this controller, which came with this data; `local` is where the host has connected to.
+/// Executes a command of this controller with this data; `local` is the address that the host has connected to.
 pub(super) fn command(
     target: &mut Target,
     controller: u16,
@@ -51,7 +51,7 @@ pub(super) fn command(
         opcode::POWER_CUT => cut_power(target, controller, sqe.nsid.get(), drives),
         opcode::GET_LBA_STATUS => lba_status(target, controller, sqe, drives),
         _ if !target.subsystem.options.full => Err(Status::INVALID_OPCODE),
-        // What is there on request, whatever the drive has.
+        // Commands that are offered on request, whether or not the drive supports them.
         opcode::SELF_TEST => self_test(target, controller, sqe, drives),
         opcode::NAMESPACES => namespaces::manage(target, controller, sqe, data, drives),
         opcode::ATTACHMENT => namespaces::attach(target, sqe, data, drives),
@@ -276,7 +276,7 @@ mod tests {
             (Status::INVALID_FORMAT, 0),
         );
         assert_eq!(none, Err(bad));
-        // Metadata has to go with the data.
+        // Metadata must be transferred with the data.
         assert_eq!(host.ask(opcode::FORMAT, 1, 2, 0), Err(bad));
     }
 

@@ -1,4 +1,5 @@
-//! What happens by itself: sanitizes and formats that nobody waits for end, self-tests end, there are events to tell.
+//! Asynchronous events: the end of sanitizes, of formats without a waiting connection, and of self-tests, and events
+//! that must be reported.
 
 use super::controller::Notification;
 use super::facts::Drives;
@@ -7,7 +8,7 @@ use super::subsystem::Work;
 use super::target::Target;
 use crate::port::Notice;
 
-/// Looks what has happened, and notes what this controller is to be told.
+/// Checks for events, and notes those that this controller must report.
 pub(super) fn attend(target: &mut Target, controller: u16, drives: &mut dyn Drives) {
     target.self_tests.settle(&target.subsystem, drives);
     let (mut ended, mut sanitized) = (false, None);

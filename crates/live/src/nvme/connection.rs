@@ -1,9 +1,9 @@
-//! One connection of a host: PDUs into commands, completions into PDUs.
+//! One connection of a host: converts PDUs into commands, and completions into PDUs.
 //!
-//! A connection is one queue: the admin queue or an I/O queue of a controller. Commands come in capsules; data that did
-//! not fit into the capsule is asked for by R2T, one for each command, as far as there is room. Whatever breaks the
-//! protocol ends the connection with a termination request that says why.
-//! Source: NVM Express TCP Transport Specification 1.0.
+//! A connection is one queue: the admin queue or an I/O queue of a controller. Commands arrive in capsules. Data that
+//! did not fit into the capsule is requested by R2T, one for each command, if there is space. A protocol violation
+//! ends the connection with a termination request that states the reason. Source: NVM Express TCP Transport
+//! Specification 1.0.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,16 +25,16 @@ use crate::clock::Wall;
 use crate::outbox::Outbox;
 use crate::port::Port;
 
-/// Most bytes of data in one PDU from the host.
+/// Maximum bytes of data in one PDU from the host.
 const MOST_H2C: u32 = 128 << 10;
 
-/// Where the PDU that is coming in goes.
+/// Destination of the PDU that is being received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Incoming {
     Nothing,
-    /// A capsule.
+    /// A capsule, of the command in this slot.
     Capsule(u16),
-    /// Data of a command.
+    /// Data of the command in this slot.
     Data(u16),
     /// A termination request.
     Term(u16),
@@ -48,19 +48,19 @@ pub struct Connection {
     pub(super) decoder: Decoder,
     incoming: Incoming,
     pub(super) queue: Queue,
-    /// Commands that wait for room, in order.
+    /// Commands that wait for space, in order.
     pub(super) waiting: VecDeque<u16>,
     pub(super) io: Io,
     pub(super) parked: Parked,
-    /// When the host was last heard of.
+    /// Time at which the host last sent something.
     pub(super) heard: Wall,
     pub(super) opened: Option<Wall>,
-    /// Commands have come since the last tick.
+    /// Whether commands have arrived since the last tick.
     pub(super) recent: bool,
 }
 
 impl Connection {
-    /// A connection that has just come in to this address.
+    /// Returns a new connection to this address.
     pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> Connection {
         Connection {
             local,
@@ -156,7 +156,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A command capsule whose data (`inside` bytes) is still to come.
+    /// Begins a command capsule whose data (`inside` bytes) has not arrived yet.
     #[inline]
     fn capsule(&mut self, sqe: &Sqe, inside: u32, port: &mut Port<'_>) -> Result<(), Fault> {
         if inside > IN_CAPSULE {
@@ -168,7 +168,7 @@ impl Connection {
         let slot = match self.queue.take(sqe) {
             Ok(slot) => slot,
             Err(Refused::Identifier) => {
-                // Which of the two an answer is for, nobody could tell.
+                // It would be unknown which of the two commands an answer belongs to.
                 return Err(Fault::new(
                     Fatal::InvalidHeader,
                     "a command identifier that is in use",
@@ -194,7 +194,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A capsule is complete, with the data it carries.
+    /// Completes a capsule, with its data.
     #[inline]
     fn arrived(
         &mut self,
@@ -232,7 +232,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets a command go on, at once if nothing waits before it and there is room.
+    /// Starts a command, at once if no command waits before it and there is space.
     #[inline]
     fn queue_up(&mut self, slot: u16, complete: bool, out: &mut Outbox, port: &mut Port<'_>) {
         self.queue.slots[slot].stage = if complete {
@@ -240,7 +240,7 @@ impl Connection {
         } else {
             Stage::WantsData
         };
-        // What needs no room does not wait: connecting and administration.
+        // Connecting and administration need no space, so they do not wait.
         let at_once = self.queue.phase != Phase::Io && complete;
         if at_once || (self.waiting.is_empty() && port.room()) {
             self.go_on(slot, out, port);
@@ -272,7 +272,7 @@ impl Connection {
         self.queue.encoder.r2t(out, transfer, it.expected);
     }
 
-    /// Data that was asked for begins to come.
+    /// Begins to receive requested data.
     fn data(&mut self, header: &Data) -> Result<(), Fault> {
         let slot = header.tag.get();
         let wanted = self
@@ -307,7 +307,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A data PDU is complete.
+    /// Completes a data PDU.
     fn received(
         &mut self,
         slot: u16,
@@ -330,7 +330,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets waiting commands go on as far as there is room.
+    /// Starts waiting commands while there is space.
     pub(super) fn pump(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
         while port.room()
             && let Some(slot) = self.waiting.pop_front()
@@ -339,7 +339,7 @@ impl Connection {
         }
     }
 
-    /// Checks a command, before its data is asked for.
+    /// Checks a command before its data is requested.
     #[inline]
     fn prepare(&mut self, slot: u16, out: &mut Outbox) -> Result<(), Status> {
         let it = &self.queue.slots[slot];
@@ -359,7 +359,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Carries out a command whose data is complete.
+    /// Executes a command whose data is complete.
     #[inline]
     fn execute(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let sqe = self.queue.slots[slot].sqe;
@@ -375,7 +375,7 @@ impl Connection {
         self.answer(slot, answer, out, port);
     }
 
-    /// Ends a command of an admin queue or of fabrics, or keeps it.
+    /// Ends or keeps a command of an admin queue or of fabrics.
     fn answer(
         &mut self,
         slot: u16,
@@ -401,7 +401,7 @@ impl Connection {
         }
     }
 
-    /// A command of fabrics.
+    /// Executes a fabrics command.
     fn fabrics(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Failure> {
         let id = self.queue.controller;
         let shared = Rc::clone(&self.queue.shared);
@@ -427,7 +427,7 @@ impl Connection {
     }
 }
 
-/// Bytes that the host sends with this command, of which `inside` are in its capsule.
+/// Returns the bytes that the host sends with this command, of which `inside` are in its capsule.
 #[inline]
 fn expected(sqe: &Sqe, inside: u32) -> Result<u32, Status> {
     let direction = if sqe.opcode == super::FABRICS {
@@ -447,7 +447,7 @@ fn expected(sqe: &Sqe, inside: u32) -> Result<u32, Status> {
         (1, Sgl::TRANSPORT) if inside == 0 => Ok(length),
         (2, Sgl::TRANSPORT) if inside == 0 => Ok(0),
         (0, _) if inside == 0 => Ok(0),
-        // No data: whatever the descriptor says it is.
+        // No data, whatever the descriptor type is.
         (1 | 2, _) if length == 0 => Ok(0),
         (0, _) => Err(Status::INVALID_FIELD),
         (1 | 2, _) => Err(Status::SGL_TYPE_INVALID),

@@ -1,9 +1,9 @@
-//! One controller: what a host has set up by connecting, apart from its connections.
+//! One controller: the state that a host has set up by connecting, apart from its connections.
 //!
-//! Registers (as fabrics properties), features, asynchronous events, the error log. A controller lives as long as the
-//! connection of its admin queue. Left out: controllers that outlive it, and saved features (after a new connection
-//! every feature is at its default).
-//! Source: NVM Express Base Specification 1.4, chapters 3.1, 5.2 and 5.21; NVMe over Fabrics 1.1, chapter 3.5.
+//! Registers (as fabrics properties), features, asynchronous events, the error log. A controller exists as long as the
+//! connection of its admin queue. Not supported: controllers that outlive that connection, and saved features (after a
+//! new connection every feature has its default). Source: NVM Express Base Specification 1.4, chapters 3.1, 5.2 and
+//! 5.21; NVMe over Fabrics 1.1, chapter 3.5.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use super::log::{ErrorEntry, zeroed};
 use super::wire::Status;
 use crate::clock::Wall;
 
-/// Most asynchronous event requests that are kept at a time.
+/// Maximum number of outstanding asynchronous event requests.
 pub const EVENT_REQUESTS: usize = 8;
-/// Entries that the error log keeps.
+/// Number of entries that the error log keeps.
 pub const ERROR_ENTRIES: usize = 64;
-/// Most entries of a queue.
+/// Maximum number of entries of a queue.
 pub const QUEUE_ENTRIES: u16 = 1024;
-/// What the controllers conform to: 1.4.
+/// Specification version of the controllers: 1.4.
 pub const VERSION: u32 = 0x0001_0400;
 
-/// Bytes of Host Behavior Support that mean something: command retry, telemetry, format extension, dispersed namespaces,
+/// Number of used bytes of Host Behavior Support: command retry, telemetry, format extension, dispersed namespaces,
 /// formats of Copy (two bytes).
 pub const HOST_BEHAVIOR: usize = 6;
 
@@ -46,7 +46,7 @@ const READY: u32 = 1;
 /// CSTS.SHST: shutdown complete.
 const SHUT_DOWN: u32 = 2 << 2;
 
-/// Something to tell the host, as dword 0 of the completion of an asynchronous event request.
+/// An event for the host, as dword 0 of the completion of an asynchronous event request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notification(pub u32);
 
@@ -70,12 +70,13 @@ impl Notification {
         Notification(kind | detail << 8 | (page as u32) << 16)
     }
 
-    /// The log page that tells more; reading it lets further events of this kind through.
+    /// Returns the log page with details; reading it enables further events of this kind.
     pub const fn page(self) -> u8 {
         (self.0 >> 16) as u8
     }
 
-    /// The bit of the feature "asynchronous event configuration" that lets it through; 0 if nothing holds it up.
+    /// Returns the bit of the feature "asynchronous event configuration" that enables the event; 0 if it is always
+    /// enabled.
     const fn switch(self) -> u32 {
         match self {
             Notification::SPARE => 1 << 0,
@@ -89,45 +90,45 @@ impl Notification {
     }
 }
 
-/// Features with a number each.
+/// Values of the features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Features {
-    /// 01h.
+    /// Feature 01h.
     pub arbitration: u32,
-    /// 02h: the power state, by its number.
+    /// Feature 02h: number of the power state.
     pub power_state: u32,
-    /// 04h: over-temperature threshold in kelvin.
+    /// Feature 04h: over-temperature threshold in kelvin.
     pub temperature: u16,
-    /// 04h: under-temperature threshold in kelvin.
+    /// Feature 04h: under-temperature threshold in kelvin.
     pub temperature_low: u16,
-    /// 05h.
+    /// Feature 05h.
     pub error_recovery: u32,
-    /// 07h: I/O queues, as dword 0.
+    /// Feature 07h: I/O queues, as dword 0.
     pub queues: Option<u32>,
-    /// 08h.
+    /// Feature 08h.
     pub coalescing: u32,
-    /// 09h: interrupt vectors whose interrupts are not coalesced, by a bit each.
+    /// Feature 09h: interrupt vectors without coalescing, one bit each.
     pub uncoalesced: u128,
-    /// 0Ah.
+    /// Feature 0Ah.
     pub atomicity: u32,
-    /// 0Bh.
+    /// Feature 0Bh.
     pub events: u32,
-    /// 0Eh: milliseconds, as set, and the host's clock then (wall nanoseconds).
+    /// Feature 0Eh: milliseconds as set by the host, and the server's clock at that time (wall nanoseconds).
     pub timestamp: Option<(u64, u64)>,
-    /// 0Fh, in ms; 0: no keep-alive.
+    /// Feature 0Fh, in ms; 0: no keep-alive.
     pub keep_alive_ms: u32,
-    /// 15h.
+    /// Feature 15h.
     pub lba_status: u32,
-    /// 16h: the bytes that mean something.
+    /// Feature 16h: the used bytes.
     pub host_behavior: [u8; HOST_BEHAVIOR],
 }
 
-/// One controller.
+/// A controller of the subsystem.
 #[derive(Debug)]
 pub struct Controller {
-    /// Its identifier.
+    /// Controller identifier.
     pub id: u16,
-    /// Whether it is one of the discovery subsystem.
+    /// Whether it belongs to the discovery subsystem.
     pub discovery: bool,
     /// Identifier of the host.
     pub host_id: [u8; 16],
@@ -135,36 +136,37 @@ pub struct Controller {
     pub host_nqn: String,
     /// Endpoint of the admin queue.
     pub endpoint: u32,
-    /// When an I/O queue was last heard of: that counts as keep-alive, as CTRATT says.
+    /// Time of the last activity on an I/O queue, which counts as keep-alive, as CTRATT states.
     pub heard: Wall,
-    /// What the host has set.
+    /// Feature values set by the host.
     pub features: Features,
     defaults: Features,
     configuration: u32,
     status: u32,
-    /// Which I/O queues are connected, by a bit each; queue 0 is bit 0.
+    /// Connected I/O queues, one bit each; queue 0 is bit 0.
     queues: u128,
-    /// Counts resets, on from a number that no other controller has: an I/O queue of an earlier life is gone.
+    /// Counter of resets, starting with a number that no other controller has. It identifies I/O queues from before a
+    /// reset, which no longer exist.
     pub life: u64,
-    /// Which namespaces are attached, by a bit each; those beyond 128 always are.
+    /// Attached namespaces, one bit each; those above 128 are always attached.
     pub attached: u128,
     waiting: VecDeque<Notification>,
-    /// Log pages that have to be read before more is told of them.
+    /// Log pages that must be read before further events of their kind are reported.
     masked: Vec<u8>,
     errors: VecDeque<ErrorEntry>,
     error_count: u64,
-    /// Errors that the drive has not been told of.
+    /// Errors that have not been counted in the drive's error log.
     uncounted: u64,
     /// Namespaces that have changed since the host read the list.
     pub changed: Vec<u32>,
     /// The persistent event log as it was when the host began to read it.
     pub event_log: Option<Vec<u8>>,
-    /// State of the list of unreadable blocks of which the host was told last.
+    /// State of the list of unreadable blocks at the last report to the host.
     pub lba_status_seen: Option<u16>,
 }
 
 impl Controller {
-    /// A controller that has just been created by Connect.
+    /// Returns a controller that has just been created by Connect.
     pub fn new(id: u16, discovery: bool, defaults: Features) -> Controller {
         Controller {
             id,
@@ -191,17 +193,17 @@ impl Controller {
         }
     }
 
-    /// Features as they are without the host's doing.
+    /// Returns the default values of the features.
     pub fn defaults(&self) -> &Features {
         &self.defaults
     }
 
-    /// Whether it takes commands besides those of fabrics.
+    /// Checks whether the controller accepts commands other than fabrics commands.
     pub fn ready(&self) -> bool {
         self.status & READY != 0
     }
 
-    /// Reads a register; `None` if there is none at this offset. `wide`: 8 bytes are asked for.
+    /// Reads a register; `None` if there is none at this offset. `wide`: 8 bytes are requested.
     pub fn read_property(&self, offset: u32, wide: bool) -> Option<u64> {
         match (offset, wide) {
             (property::CAP, true) => Some(CAPABILITIES),
@@ -216,14 +218,14 @@ impl Controller {
     /// Writes a register.
     ///
     /// # Errors
-    /// The status for what cannot be written.
+    /// The status of a write that is not allowed.
     pub fn write_property(&mut self, offset: u32, wide: bool, value: u64) -> Result<(), Status> {
         match (offset, wide) {
             (property::CC, false) => {
                 self.configure(value as u32);
                 Ok(())
             }
-            // A reset of the subsystem is not supported; the write is ignored, as CAP says.
+            // A reset of the subsystem is not supported; the write is ignored, as CAP states.
             (property::NSSR, false) => Ok(()),
             _ => Err(Status::INVALID_FIELD),
         }
@@ -238,7 +240,7 @@ impl Controller {
             self.configuration = value;
             return;
         }
-        // Queue entries of 64 and 16 bytes, pages of 4 KiB, the NVM command set: all else cannot be.
+        // Queue entries of 64 and 16 bytes, pages of 4 KiB, the NVM command set; other values are not possible.
         let possible = value >> 4 & 7 == 0 && value >> 7 & 0xf == 0;
         if enabled && possible {
             self.status |= READY;
@@ -250,7 +252,7 @@ impl Controller {
         }
     }
 
-    /// Back to the beginning: I/O queues are gone, features at their defaults.
+    /// Resets the controller: I/O queues are removed, and features have their defaults.
     fn reset(&mut self) {
         let keep_alive_ms = self.features.keep_alive_ms;
         self.features = self.defaults;
@@ -263,7 +265,7 @@ impl Controller {
         self.event_log = None;
     }
 
-    /// Takes an I/O queue into use; `false` if it is in use already.
+    /// Marks an I/O queue as in use; `false` if it is already in use.
     pub fn take_queue(&mut self, queue: u16) -> bool {
         let bit = 1 << (queue & 127);
         let fresh = self.queues & bit == 0;
@@ -271,25 +273,25 @@ impl Controller {
         fresh
     }
 
-    /// An I/O queue is gone.
+    /// Marks an I/O queue as free.
     pub fn leave_queue(&mut self, queue: u16) {
         self.queues &= !(1 << (queue & 127));
     }
 
-    /// Descriptor formats of Copy that the host has switched on, by a bit each.
+    /// Returns the descriptor formats of Copy that the host has enabled, one bit each.
     pub fn copies(&self) -> u16 {
         let bytes = self.features.host_behavior;
         u16::from_le_bytes([bytes[4], bytes[5]])
     }
 
-    /// Whether the namespace of this identifier, if there is one, is attached.
+    /// Checks whether the namespace with this identifier is attached, if it exists.
     #[inline]
     pub fn has(&self, nsid: u32) -> bool {
         let bit = self.attached.checked_shr(nsid.wrapping_sub(1));
         bit.is_none_or(|bit| bit & 1 != 0)
     }
 
-    /// Attaches or detaches a namespace; one beyond 128 cannot be detached.
+    /// Attaches or detaches a namespace; one above 128 cannot be detached.
     pub fn attach(&mut self, nsid: u32, attached: bool) {
         let bit = 1u128.checked_shl(nsid.wrapping_sub(1)).unwrap_or_default();
         if attached {
@@ -299,7 +301,7 @@ impl Controller {
         }
     }
 
-    /// A namespace has changed, come or gone: the host is told.
+    /// Records that a namespace has changed, was created or was deleted, and notifies the host.
     pub fn namespace_changed(&mut self, nsid: u32) {
         self.notify(Notification::NAMESPACE);
         if !self.changed.contains(&nsid) {
@@ -307,7 +309,7 @@ impl Controller {
         }
     }
 
-    /// Something has happened that the host may want to know.
+    /// Queues an event for the host.
     pub fn notify(&mut self, event: Notification) {
         let wanted = event.switch() == 0 || self.features.events & event.switch() != 0;
         if wanted && !self.waiting.contains(&event) && self.waiting.len() < 32 {
@@ -315,7 +317,7 @@ impl Controller {
         }
     }
 
-    /// The next event to tell, if the host may be told.
+    /// Returns the next event, if it may be reported to the host.
     pub fn next_event(&mut self) -> Option<Notification> {
         let masked = &self.masked;
         let open = |event: &Notification| !masked.contains(&event.page());
@@ -325,12 +327,12 @@ impl Controller {
         Some(event)
     }
 
-    /// The host has read this log page: it may be told of more.
+    /// Enables further events after the host has read this log page.
     pub fn unmask(&mut self, page: u8) {
         self.masked.retain(|&masked| masked != page);
     }
 
-    /// Notes a command that failed.
+    /// Records a command that failed.
     pub fn failed(&mut self, queue: u16, cid: u16, status: Status, nsid: u32, lba: u64) {
         self.error_count += 1;
         self.uncounted += 1;
@@ -349,12 +351,12 @@ impl Controller {
         self.errors.push_front(entry);
     }
 
-    /// How many errors were noted since this was asked for.
+    /// Returns the number of errors since the last call.
     pub fn take_uncounted(&mut self) -> u64 {
         std::mem::take(&mut self.uncounted)
     }
 
-    /// The error log, the newest entry first.
+    /// Returns the error log, the newest entry first.
     pub fn errors(&self) -> impl Iterator<Item = &ErrorEntry> {
         self.errors.iter()
     }

@@ -2,19 +2,19 @@
 
 use super::controller::{Controller, Features};
 
-/// All of them, by their identifiers less one.
+/// Controllers by their identifiers less one.
 #[derive(Debug)]
 pub(super) struct Controllers {
     table: Vec<Option<Box<Controller>>>,
-    /// The host that had each of them last.
+    /// The last host of each controller.
     hosts: Vec<([u8; 16], String)>,
     next: usize,
-    /// Controllers that there have been.
+    /// Number of controllers that have been created.
     created: u32,
 }
 
 impl Controllers {
-    /// Room for so many at a time.
+    /// Returns a table for at most `most` controllers.
     pub(super) fn new(most: u16) -> Controllers {
         let mut table = Vec::new();
         table.resize_with(usize::from(most), || None);
@@ -26,9 +26,9 @@ impl Controllers {
         }
     }
 
-    /// Creates a controller for a host; `None` when there are too many. A host that comes back is given the identifier
-    /// that it had, as long as nobody else has it; otherwise identifiers are used again as late as possible. `attached`: the
-    /// namespaces that it has.
+    /// Creates a controller for a host; `None` if there are too many. A host that reconnects gets its previous
+    /// identifier, unless another host uses it; otherwise identifiers are reused as late as possible. `attached`: the
+    /// attached namespaces.
     pub(super) fn create(
         &mut self,
         discovery: bool,
@@ -62,7 +62,7 @@ impl Controllers {
         Some(self.table[index].insert(fresh))
     }
 
-    /// The controller of this identifier.
+    /// Returns the controller with this identifier.
     #[inline]
     pub(super) fn get(&mut self, id: u16) -> Option<&mut Controller> {
         self.table
@@ -70,19 +70,19 @@ impl Controllers {
             .as_deref_mut()
     }
 
-    /// Forgets a controller.
+    /// Removes a controller.
     pub(super) fn remove(&mut self, id: u16) {
         if let Some(place) = self.table.get_mut(usize::from(id).wrapping_sub(1)) {
             *place = None;
         }
     }
 
-    /// All of them.
+    /// Returns all controllers.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Controller> {
         self.table.iter_mut().flatten().map(|it| &mut **it)
     }
 
-    /// How many are connected.
+    /// Returns the number of connected controllers.
     pub(super) fn connected(&self) -> usize {
         self.table.iter().flatten().count()
     }

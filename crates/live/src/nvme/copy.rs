@@ -1,9 +1,9 @@
-//! Copy: ranges of blocks, one after the other, to a place in the namespace.
+//! Copy: copies ranges of blocks in sequence to a place in the namespace.
 //!
-//! The drive reads each range and writes it, as it would for a host, only that nothing crosses the transport; the data
-//! moves when the write completes. Source and destination have the same format. Descriptor formats 0h and 1h copy within
-//! a namespace, 2h and 3h also from others. Left out: fast copies, and formats 4h and beyond.
-//! Source: NVM Command Set Specification 1.0, chapter 3.2.2 (formats 0h and 1h, limits); 1.1, chapter 3.3.2 (2h and 3h).
+//! The drive reads and writes each range as for a host, except that no data crosses the transport; the data is moved
+//! when the write completes. Source and destination have the same format. Descriptor formats 0h and 1h copy within a
+//! namespace, 2h and 3h also from others. Not supported: fast copies, and formats 4h and above. Source: NVM Command
+//! Set Specification 1.0, chapter 3.2.2 (formats 0h and 1h, limits); 1.1, chapter 3.3.2 (2h and 3h).
 
 use model::Op;
 
@@ -15,23 +15,23 @@ use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
 
-/// Descriptor formats that are known, by a bit each.
+/// Supported descriptor formats, one bit each.
 pub(super) const FORMATS: u16 = 0b1111;
-/// Most ranges.
+/// Maximum number of ranges.
 const RANGES: u32 = 128;
-/// Dword 12: protection information is made or taken away by the controller.
+/// Dword 12: the controller generates or removes protection information.
 const ACT: u32 = 1 << 29;
-/// Source options: fail rather than read and write.
+/// Source options: fail instead of reading and writing.
 const FAST_ONLY: u16 = 1 << 15;
 
-/// How much a namespace copies at a time.
+/// Copy limits of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
-    /// Most blocks of a range: one transfer.
+    /// Maximum blocks of a range: one transfer.
     pub(super) range: u32,
-    /// Most blocks of all.
+    /// Maximum blocks of all ranges.
     pub(super) all: u32,
-    /// Most ranges.
+    /// Maximum number of ranges.
     pub(super) ranges: u32,
 }
 
@@ -46,7 +46,7 @@ impl Limits {
     }
 }
 
-/// Ranges of a command, and bytes of one in its descriptor format.
+/// Returns the number of ranges of a command, and the bytes of one range in its descriptor format.
 pub(super) fn ranges(sqe: &Sqe) -> u32 {
     (sqe.cdw12.get() & 0xff) + 1
 }
@@ -55,10 +55,10 @@ fn format(sqe: &Sqe) -> u32 {
     sqe.cdw12.get() >> 8 & 0xf
 }
 
-/// Bytes of the list of ranges.
+/// Returns the bytes of the list of ranges.
 ///
 /// # Errors
-/// [`Status::INVALID_FIELD`] for a format that is not known, or not switched on by the host (feature 16h).
+/// [`Status::INVALID_FIELD`] for a format that is unknown, or not enabled by the host (feature 16h).
 pub(super) fn list_bytes(sqe: &Sqe, enabled: u16) -> Result<u32, Status> {
     let format = format(sqe);
     if FORMATS >> format & 1 == 0 || (format >= 2 && enabled >> format & 1 == 0) {
@@ -68,26 +68,26 @@ pub(super) fn list_bytes(sqe: &Sqe, enabled: u16) -> Result<u32, Status> {
     Ok(ranges(sqe) * each)
 }
 
-/// A range to be copied.
+/// A range that is copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Source {
     nsid: u32,
     slba: u64,
     blocks: u32,
     options: u16,
-    /// The tags that are expected, as a read has them: dwords 2, 3, 14 and 15.
+    /// Expected tags, as in a read: dwords 2, 3, 14 and 15.
     tags: [u32; 4],
 }
 
 impl Source {
-    /// The range of this number.
+    /// Returns the range with this number.
     fn of(sqe: &Sqe, data: &[u8], index: u32) -> Option<Source> {
         let format = format(sqe);
         let each = if format & 1 == 0 { 32 } else { 40 };
         let bytes = data.get(index as usize * each..)?.get(..each)?;
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let wide = u64::from_le_bytes(*bytes[8..].first_chunk()?);
-        // Tags are big endian here: four bytes of them, or ten.
+        // Tags are big endian here: four bytes, or ten.
         let mut expected = [0; 12];
         let tags = if format & 1 == 0 {
             &bytes[24..28]
@@ -112,7 +112,7 @@ impl Source {
         })
     }
 
-    /// As a read. The controller keeps protection information away from the data, or does not, as when it writes.
+    /// Returns the range as a read. Protection information is kept separate from the data or not, as in the write.
     fn read(&self, copy: &Sqe) -> Sqe {
         let checks = copy.cdw12.get() >> 12 & 0b111;
         Sqe {
@@ -129,13 +129,13 @@ impl Source {
     }
 }
 
-/// The same as a write, so many blocks after the first of the destination.
+/// Returns the range as a write, `done` blocks after the first block of the destination.
 fn write(copy: &Sqe, to: &Namespace, done: u32) -> Sqe {
     let slba = copy.slba() + u64::from(done);
     let mut write = Sqe {
         cdw10: (slba as u32).into(),
         cdw11: ((slba >> 32) as u32).into(),
-        // Without descriptor format and ranges: PRINFO and FUA stay.
+        // Without descriptor format and number of ranges; PRINFO and FUA are kept.
         cdw12: (copy.cdw12.get() & 0x7c00_0000).into(),
         ..*copy
     };
@@ -143,7 +143,7 @@ fn write(copy: &Sqe, to: &Namespace, done: u32) -> Sqe {
     write
 }
 
-/// Checks all of a command: the first range that cannot be copied, and why.
+/// Checks all ranges of a command; returns the first range that cannot be copied, and the reason.
 fn check(
     target: &mut Target,
     controller: u16,
@@ -156,7 +156,7 @@ fn check(
     if ranges(sqe) > limits.ranges {
         return Err(all(Status::COMMAND_SIZE_LIMIT));
     }
-    // Descriptors with the long tags are for the long guards, and only for them.
+    // Descriptors with long tags are for long guards, and only for them.
     if (format(sqe) & 1 == 1) != destination.protection.is_long() {
         return Err(all(Status::INVALID_NAMESPACE));
     }
@@ -202,7 +202,7 @@ fn within(slba: u64, blocks: u32, namespace: &Namespace) -> Result<(), Status> {
 }
 
 impl Namespace {
-    /// Whether blocks can go from here to there as they are; and that both can be used now.
+    /// Checks that blocks can be copied from here to there unchanged, and that both namespaces are usable now.
     fn copies_to(&self, other: &Namespace) -> bool {
         let idle = |it: &Namespace| it.format.is_none() && !it.sanitizing;
         self.block == other.block
@@ -214,7 +214,7 @@ impl Namespace {
 }
 
 impl Io {
-    /// Goes on with a Copy: the next range is read.
+    /// Continues a Copy: reads the next range.
     pub(super) fn copy(
         &mut self,
         queue: &mut Queue,
@@ -246,7 +246,7 @@ impl Io {
         }
     }
 
-    /// The range that is being copied, and both namespaces as they are now.
+    /// Returns the range that is being copied, and both namespaces as they are now.
     fn copied_range(
         &self,
         queue: &Queue,
@@ -260,7 +260,7 @@ impl Io {
         let from = *shared.active(id, source.nsid)?;
         let to = *shared.active(id, it.sqe.nsid.get())?;
         let end = it.sqe.slba() + it.done_in_range;
-        // They may have been formatted meanwhile.
+        // The namespaces may have been formatted meanwhile.
         if !from.copies_to(&to) {
             return Err(Status::INCOMPATIBLE_NAMESPACE);
         }
@@ -283,7 +283,7 @@ impl Io {
         it.bytes = blocks * namespace.block;
     }
 
-    /// A range has been read: it is written; or it has been written: its data moves.
+    /// Writes a range that has been read, or moves the data of a range that has been written.
     pub(super) fn copied(
         &mut self,
         queue: &mut Queue,

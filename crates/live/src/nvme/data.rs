@@ -1,8 +1,8 @@
-//! Data between host and store, at the completion of a command.
+//! Transfer of data between host and store, at the completion of a command.
 //!
-//! Reads go from the store straight into what is sent. On formats with metadata a block on the wire is its data and
-//! then its metadata (extended logical blocks), or only its data where protection information is inserted and stripped
-//! here: by the host's wish (PRACT) or because the namespace shows plain blocks.
+//! Reads go from the store directly into the send buffer. In formats with metadata, a block on the wire is its data
+//! followed by its metadata (extended logical blocks). It is only its data if protection information is inserted and
+//! stripped here: at the host's request (PRACT), or because the namespace presents plain blocks.
 
 use super::facts::status_of;
 use super::io::Io;
@@ -20,13 +20,13 @@ fn unread(_: Outcome) -> Status {
 }
 
 impl Namespace {
-    /// A block's number in the drive.
+    /// Returns a block's number in the drive.
     #[inline]
     pub(super) fn in_drive(&self, lba: u64) -> u64 {
         self.first / u64::from(self.block) + lba
     }
 
-    /// Bytes that move over the wire for so many blocks.
+    /// Returns the bytes on the wire of this number of blocks.
     #[inline]
     pub(super) fn wire_bytes(&self, sqe: &Sqe, blocks: u32) -> u32 {
         if self.metadata == 0 || self.plain(sqe) {
@@ -36,13 +36,13 @@ impl Namespace {
         }
     }
 
-    /// Whether metadata stays here.
+    /// Checks whether metadata is not transferred.
     pub(super) fn plain(&self, sqe: &Sqe) -> bool {
         let act = sqe.cdw12.get() & 1 << 29 != 0;
         self.strip || (act && usize::from(self.metadata) == self.protection.bytes())
     }
 
-    /// What is checked, and with which tags.
+    /// Returns the checks of a command, with their tags.
     fn checks(&self, sqe: &Sqe) -> Checks {
         let asked = Checks::of(sqe);
         if !self.strip {
@@ -60,14 +60,14 @@ impl Namespace {
 }
 
 impl Io {
-    /// The blocks of a command with their metadata, taken apart.
+    /// Returns the namespace of a command if its blocks have metadata that must be separated.
     fn layout(queue: &Queue, slot: &Slot) -> Result<Namespace, Status> {
         let mut target = queue.shared.borrow_mut();
         let namespace = target.namespace(slot.sqe.nsid.get());
         namespace.copied().ok_or(Status::INVALID_NAMESPACE)
     }
 
-    /// Data to the host.
+    /// Sends data to the host.
     #[inline]
     pub(super) fn give_data(
         &mut self,
@@ -96,7 +96,7 @@ impl Io {
         self.metadata = metadata;
     }
 
-    /// Data of a write to the store.
+    /// Stores the data of a write.
     #[inline]
     pub(super) fn store(
         &mut self,
@@ -117,7 +117,7 @@ impl Io {
         namespace.write(&it.sqe, &it.data, fua, &mut self.metadata, port)
     }
 
-    /// Data of a command against the store.
+    /// Compares the data of a command with the store.
     pub(super) fn compare(
         &mut self,
         queue: &Queue,
@@ -137,7 +137,7 @@ impl Io {
         }
     }
 
-    /// The store's data can be read, and its protection information is right.
+    /// Checks that the stored data can be read, and that its protection information is correct.
     pub(super) fn verify(
         &mut self,
         queue: &Queue,
@@ -148,7 +148,7 @@ impl Io {
         let namespace = Io::layout(queue, it)?;
         let sqe = it.sqe;
         let blocks = it.bytes / namespace.block;
-        // In pieces: a Verify may be longer than any transfer.
+        // In pieces, because a Verify may be longer than any transfer.
         let piece = (namespace.max_transfer / namespace.block).max(1);
         let mut done = 0;
         while done < blocks {
@@ -160,7 +160,7 @@ impl Io {
             namespace.protection.advance(&mut part, done);
             self.page.clear();
             self.page.resize((now * namespace.extended()) as usize, 0);
-            // The protection information is checked and stays: as if it were to be passed on.
+            // Protection information is checked and kept, as if it were passed on.
             part.cdw12 = (sqe.cdw12.get() & !(1 << 29)).into();
             namespace.read(&part, &mut self.page, &mut self.metadata, port)?;
             done += now;
@@ -168,7 +168,7 @@ impl Io {
         Ok(())
     }
 
-    /// Zeroes have been written, and metadata is gone; where the host wants it, protection information is made.
+    /// Completes a write of zeroes: clears metadata, and generates protection information if the host requests it.
     pub(super) fn zeroed(
         &mut self,
         queue: &Queue,
@@ -201,7 +201,7 @@ impl Io {
         written.map_err(status_of)
     }
 
-    /// From now on the blocks cannot be read, until they are written.
+    /// Makes the blocks unreadable until they are written.
     pub(super) fn make_unreadable(
         &mut self,
         queue: &Queue,
@@ -216,7 +216,7 @@ impl Io {
 }
 
 impl Namespace {
-    /// Reads blocks, which fill `wire`, with what the command wants of their metadata.
+    /// Reads blocks into `wire`, with the metadata that the command requests.
     pub(super) fn read(
         &self,
         sqe: &Sqe,
@@ -256,7 +256,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Writes blocks as they came over the wire. Protection information that is wrong changes nothing.
+    /// Writes blocks as they arrived on the wire. If protection information is wrong, nothing changes.
     pub(super) fn write(
         &self,
         sqe: &Sqe,

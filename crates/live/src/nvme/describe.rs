@@ -1,8 +1,8 @@
-//! Identify: what a controller and its namespaces say they are.
+//! Identify: properties of a controller and its namespaces.
 //!
-//! From the catalogue come model, firmware, formats, queues, largest transfer, write cache and power states. Atomicity
-//! is what the server keeps: a write is applied in one piece, and after a crash each 4 KiB page is old or new.
-//! Source: NVM Express Base Specification 1.4, chapter 5.15; NVMe over Fabrics 1.1, figure 29.
+//! Model, firmware, formats, queues, maximum transfer, write cache and power states come from the catalogue. Atomicity
+//! is that of the server: a write is applied as a whole, and after a crash each 4 KiB page is old or new. Source: NVM
+//! Express Base Specification 1.4, chapter 5.15; NVMe over Fabrics 1.1, figure 29.
 
 use zerocopy::IntoBytes;
 
@@ -22,7 +22,7 @@ use super::subsystem::{DISCOVERY_NQN, Namespace, Subsystem, Work, transfer};
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// What is asked for: controller or namespace structure (CNS).
+/// Requested data structure: controller or namespace structure (CNS).
 mod cns {
     pub(super) const NAMESPACE: u8 = 0x00;
     pub(super) const CONTROLLER: u8 = 0x01;
@@ -39,17 +39,17 @@ mod cns {
     pub(super) const COMMAND_SETS: u8 = 0x1c;
 }
 
-/// A page that survives a crash whole.
+/// Bytes of a page that is written atomically, even in a crash.
 const ATOM: u32 = 4096;
-/// All namespaces.
+/// Identifier for all namespaces.
 const ALL: u32 = u32::MAX;
 
-/// `log2` of how many pages of 4 KiB fit into so many bytes.
+/// Returns `log2` of the number of 4 KiB pages in this number of bytes.
 fn pages_exponent(bytes: u32) -> u8 {
     (bytes / 4096).max(1).ilog2() as u8
 }
 
-/// Identify: the data structure that is asked for.
+/// Returns the requested Identify data structure.
 pub(super) fn identify(
     target: &mut Target,
     controller: u16,
@@ -101,7 +101,7 @@ fn nvm_namespace(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
     page
 }
 
-/// `all`: the drives of the subsystem.
+/// Returns the controller structure; `all`: the drives of the subsystem.
 fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> ControllerData {
     let first = all.first();
     let mut data = any_controller(id, &subsystem.options.nqn);
@@ -117,9 +117,9 @@ fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> Controller
     }
     let most = all.iter().map(|it| transfer(it.max_transfer)).min();
     data.mdts = most.map_or(0, pages_exponent);
-    // Namespaces, and unreadable blocks, change: tell.
+    // Events: changes of namespaces and of unreadable blocks.
     data.oaes.set(1 << 8 | 1 << 13);
-    // Traffic counts as keep-alive; a host identifier of 128 bits.
+    // Traffic counts as keep-alive; the host identifier has 128 bits.
     data.ctratt.set(1 << 6 | 1);
     // Format NVM, Get LBA Status; sanitize by erasing blocks.
     data.oacs.set(1 << 1 | 1 << 9);
@@ -156,8 +156,8 @@ fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> Controller
     data
 }
 
-/// What a controller does not say where data are kept by the members of a pool: Format NVM, sanitize, Write Uncorrectable,
-/// fused commands.
+/// Removes the capabilities that are missing if the members of a pool store the data: Format NVM, sanitize, Write
+/// Uncorrectable, fused commands.
 fn without_members_leave(data: &mut ControllerData) {
     data.oacs.set(data.oacs.get() & !(1 << 1));
     data.sanicap.set(0);
@@ -165,7 +165,7 @@ fn without_members_leave(data: &mut ControllerData) {
     data.fuses.set(0);
 }
 
-/// What all controllers say.
+/// Returns the properties that all controllers share.
 fn any_controller(id: u16, nqn: &str) -> ControllerData {
     let mut data: ControllerData = zeroed();
     text(&mut data.sn, "0");
@@ -206,7 +206,7 @@ fn discovery_controller(id: u16) -> ControllerData {
     data
 }
 
-/// Namespaces after this one: those attached to this controller, or all.
+/// Lists namespaces after this one: those attached to this controller, or all.
 fn list(target: &mut Target, id: u16, after: u32, attached: bool) -> Result<Vec<u8>, Status> {
     if after >= ALL - 1 {
         return Err(Status::INVALID_NAMESPACE);
@@ -222,7 +222,7 @@ fn list(target: &mut Target, id: u16, after: u32, attached: bool) -> Result<Vec<
     Ok(page)
 }
 
-/// Controllers from the one named in the command on; only those that have this namespace.
+/// Lists controllers starting with the one named in the command; only those with this namespace attached.
 fn controllers(target: &mut Target, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<u8>, Status> {
     let from = (sqe.cdw10.get() >> 16) as u16;
     if let Some(nsid) = nsid {
@@ -244,7 +244,7 @@ fn controllers(target: &mut Target, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<
     Ok(page)
 }
 
-/// A namespace; zeroes if it is not attached here but could be.
+/// Returns the structure of a namespace; zeroes if it is not attached here but could be.
 fn namespace_page(
     target: &mut Target,
     id: u16,
@@ -253,7 +253,7 @@ fn namespace_page(
     drives: &mut dyn Drives,
 ) -> Result<Vec<u8>, Status> {
     let namespace = if nsid == ALL {
-        // What all namespaces have in common is what one of a drive's own has.
+        // The properties common to all namespaces are those of a whole drive's namespace.
         let drive = target.subsystem.first_drive()?;
         Some(target.subsystem.common(drive, drives))
     } else if attached {
@@ -280,7 +280,7 @@ fn namespace_page(
     Ok(data.as_bytes().to_vec())
 }
 
-/// Percent of the operation in progress that are left to do.
+/// Returns the remaining percentage of the operation in progress.
 fn percent_left(drive: usize, drives: &mut dyn Drives) -> u8 {
     let operation = drives.operation(drive);
     let now = drives.now(drive);
@@ -295,7 +295,7 @@ fn independent(namespace: &Namespace) -> Vec<u8> {
     data.as_bytes().to_vec()
 }
 
-/// Names that no other namespace has.
+/// Returns the unique identifiers of a namespace.
 fn descriptors(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
     let mut page = vec![0; IDENTIFY];
     let mut at = 0;
@@ -307,7 +307,7 @@ fn descriptors(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
     };
     let nguid = facts.nguid(namespace.salt);
     put(2, &nguid);
-    // A UUID of version 8 (made by a rule of one's own) of the same bytes.
+    // A UUID of version 8 (vendor-specific rule) from the same bytes.
     let mut uuid = nguid;
     uuid[6] = uuid[6] & 0x0f | 0x80;
     uuid[8] = uuid[8] & 0x3f | 0x80;
@@ -317,13 +317,13 @@ fn descriptors(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
     page
 }
 
-/// What a controller says of itself that offers everything, and how much is left to make namespaces of.
+/// Adds the properties of a controller that offers everything, and the capacity left for new namespaces.
 fn full_controller(data: &mut ControllerData, unallocated: u128) {
     // Namespace Management, Device Self-test.
     data.oacs.set(data.oacs.get() | 1 << 3 | 1 << 4);
-    // Formats beyond what there used to be.
+    // Formats beyond the original sixteen.
     data.ctratt.set(data.ctratt.get() | 1 << 15);
-    // A format, or an erasing one, is of all namespaces.
+    // A format, or a format with erase, applies to all namespaces.
     data.fna = 0b11;
     data.unvmcap = wide(unallocated);
     let bytes = u128::from(data.tnvmcap[0].get());
@@ -337,7 +337,7 @@ fn full_controller(data: &mut ControllerData, unallocated: u128) {
     data.ocfs.set(copy::FORMATS);
 }
 
-/// The same for a namespace: how much it copies at a time.
+/// Adds the copy limits of a namespace.
 fn full_namespace(data: &mut NamespaceData, namespace: &Namespace) {
     let limits = copy::Limits::of(namespace);
     data.mssrl.set(limits.range as u16);
@@ -351,14 +351,14 @@ fn nvm_controller() -> NvmControllerData {
     data
 }
 
-/// `left`: percent of a format that are left to do, if one is in progress.
+/// Returns the namespace structure; `left`: the remaining percentage of a format in progress.
 fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> NamespaceData {
     let mut data: NamespaceData = zeroed();
     let strip = namespace.strip;
     data.nsze.set(namespace.blocks);
     data.ncap.set(namespace.blocks);
     data.nuse.set(namespace.blocks);
-    // Own atomicity; deallocated and unwritten blocks can be told; best sizes.
+    // Own atomicity; deallocated and unwritten blocks can be reported; preferred sizes.
     data.nsfeat = 1 << 1 | 1 << 4;
     let mut formats = 0;
     for (number, format) in facts.formats.iter().enumerate().take(16) {
@@ -371,7 +371,7 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     data.nlbaf = formats;
     data.flbas = facts.format as u8 & 0xf;
     if namespace.metadata > 0 && !strip {
-        // Metadata goes with the data.
+        // Metadata is transferred with the data.
         data.flbas |= 1 << 4;
         data.dps = namespace.protection.bits();
     }
@@ -390,7 +390,7 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     data.nawupf.set(per_atom);
     data.nabspf.set(per_atom);
     data.nvmcap = wide(u128::from(namespace.bytes));
-    // Write protected.
+    // Bit 0: write protected.
     data.nsattr = u8::from(facts.read_only);
     for field in [
         &mut data.npwg,

@@ -1,16 +1,16 @@
-//! Formats of blocks that no drive of the catalogue has, offered on request: with longer guards and storage tags.
+//! Block formats that no drive of the catalogue has, offered on request: with longer guards and storage tags.
 //!
-//! They come after the drive's own. What a block of 4096+16 costs in time is what the drive's model makes of so much
-//! metadata. Left out: formats beyond sixteen in all, masks of storage tags.
-//! Source: NVM Command Set Specification 1.0, chapter 5.2 (the longer guards are for blocks of 4 KiB or more) and figure
-//! 98 (how formats are told); 1.1 (qualified formats).
+//! They follow the drive's own formats. The latency of a 4096+16 block is that of the drive's model for this amount of
+//! metadata. Not supported: more than sixteen formats in total, masks of storage tags. Source: NVM Command Set
+//! Specification 1.0, chapter 5.2 (the longer guards are for blocks of 4 KiB or more) and figure 98 (how formats are
+//! reported); 1.1 (qualified formats).
 
 use model::management::{LbaFormat, RelativePerformance};
 
 use super::protection::{Guard, Protection, Tuple};
 use crate::setup::Setup;
 
-/// What protection information the added formats have.
+/// Protection information of the added formats.
 const ADDED: [Tuple; 3] = [
     Tuple {
         guard: Guard::Middle,
@@ -29,28 +29,30 @@ const ADDED: [Tuple; 3] = [
     },
 ];
 
-/// Each of them.
+/// The block format of each of them.
 const FORMAT: LbaFormat = LbaFormat {
     data: 4096,
     metadata: 16,
     performance: RelativePerformance::Degraded,
 };
 
-/// Adds them to a drive that is to be served.
+/// Adds the formats to a drive that will be served.
 pub fn add_formats(setup: &mut Setup) {
     let formats = &mut setup.sheet.management.lba_formats;
     formats.extend(ADDED.map(|_| FORMAT));
     setup.added_formats = ADDED.len();
 }
 
-/// What each of a drive's formats has room for, of which the last `added` are ours.
+/// Returns the protection information that each of a drive's formats can hold; the last `added` formats are the added
+/// ones.
 pub(super) fn tuples(formats: usize, added: usize) -> Vec<Tuple> {
     let own = formats.saturating_sub(added);
     let own = std::iter::repeat_n(Tuple::default(), own);
     own.chain(ADDED.into_iter().take(added)).collect()
 }
 
-/// How Identify tells of a format: bits 6:0 of storage tag, 8:7 guard, 12:9 guard if that is qualified.
+/// Returns the description of a format in Identify: bits 6:0 of storage tag, 8:7 guard, 12:9 guard if that is
+/// qualified.
 fn told(tuple: Tuple) -> u32 {
     let code = u32::from(tuple.guard.code());
     let guard = if tuple.qualified {
@@ -61,16 +63,16 @@ fn told(tuple: Tuple) -> u32 {
     u32::from(tuple.storage) | guard
 }
 
-/// Identify Namespace of the NVM command set (CNS 05h): nothing to tell of a drive's own formats.
+/// Fills Identify Namespace of the NVM command set (CNS 05h); it has no entries for a drive's own formats.
 pub(super) fn page(tuples: &[Tuple], added: usize, protection: Protection, page: &mut [u8]) {
     if added == 0 {
         return;
     }
     let ones = (1u64 << protection.tuple.storage) - 1;
     page[..8].copy_from_slice(&ones.to_le_bytes());
-    // Storage tags are checked by reads; qualified formats.
+    // Reads check storage tags; qualified formats.
     page[8] = 0b1100;
-    // Masks of storage tags: none.
+    // No masks of storage tags.
     page[9] = 2;
     for (place, &tuple) in page[12..].chunks_exact_mut(4).take(16).zip(tuples) {
         place.copy_from_slice(&told(tuple).to_le_bytes());

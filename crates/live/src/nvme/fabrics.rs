@@ -1,7 +1,7 @@
 //! Commands of fabrics: Connect, Property Get and Set, Disconnect.
 //!
-//! Left out: in-band authentication. Whoever reaches the port may connect; so it listens on loopback by default.
-//! Source: NVM Express over Fabrics 1.1, chapters 3.3 to 3.5 and 4.2.
+//! Not supported: in-band authentication. Any host that can reach the port may connect, so the server listens on
+//! loopback by default. Source: NVM Express over Fabrics 1.1, chapters 3.3 to 3.5 and 4.2.
 
 use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -13,23 +13,23 @@ use super::subsystem::DISCOVERY_NQN;
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// Types of fabrics commands, in the first byte of the namespace's field.
+/// Types of fabrics commands, in the first byte of the namespace field.
 pub mod kind {
-    /// Property Set.
+    /// Type of Property Set.
     pub const PROPERTY_SET: u8 = 0x00;
-    /// Connect.
+    /// Type of Connect.
     pub const CONNECT: u8 = 0x01;
-    /// Property Get.
+    /// Type of Property Get.
     pub const PROPERTY_GET: u8 = 0x04;
 }
 
-/// Data of Connect.
+/// Data of the Connect command.
 #[derive(Clone, Copy, Debug, FromBytes, zerocopy::IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ConnectData {
     /// Identifier of the host.
     pub host_id: [u8; 16],
-    /// Controller that an I/O queue belongs to; all ones with an admin queue: a new one.
+    /// Controller of an I/O queue; all ones for an admin queue, which creates a controller.
     pub cntlid: U16,
     /// Reserved.
     pub _reserved18: [u8; 238],
@@ -41,10 +41,10 @@ pub struct ConnectData {
     pub _reserved768: [u8; 256],
 }
 
-/// Any controller.
+/// Identifier for any controller.
 pub const ANY: u16 = 0xffff;
 
-/// Offsets of what can be wrong with Connect: in the command, and in the data.
+/// Offsets of invalid fields of Connect: in the command, and in the data.
 const AT_QUEUE: u32 = 42;
 const AT_ENTRIES: u32 = 44;
 const AT_CNTLID: u32 = 16 | 1 << 16;
@@ -52,27 +52,27 @@ const AT_SUBNQN: u32 = 256 | 1 << 16;
 const AT_HOSTNQN: u32 = 512 | 1 << 16;
 const AT_HOST_ID: u32 = 1 << 16;
 
-/// A name in a field of 256 bytes that ends with a zero: 1 to 223 bytes of UTF-8.
+/// Returns a name from a field of 256 bytes that ends with a zero: 1 to 223 bytes of UTF-8.
 fn nqn(field: &[u8; 256]) -> Option<&str> {
     let end = field.iter().position(|&byte| byte == 0)?;
     let name = std::str::from_utf8(&field[..end]).ok()?;
     (name.starts_with("nqn.") && name.len() <= 223).then_some(name)
 }
 
-/// A queue that has been connected.
+/// A connected queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Connected {
-    /// 0: the admin queue.
+    /// Queue number; 0 is the admin queue.
     pub(super) queue: u16,
     pub(super) controller: u16,
-    /// Which life of the controller it belongs to.
+    /// Generation of the controller to which the queue belongs.
     pub(super) life: u64,
     pub(super) entries: u16,
-    /// The host wants to know how far its queue has been taken.
+    /// Whether the host wants the queue's head reported.
     pub(super) flow_control: bool,
 }
 
-/// Property Get.
+/// Executes Property Get.
 pub(super) fn property_get(
     target: &mut Target,
     controller: u16,
@@ -84,7 +84,7 @@ pub(super) fn property_get(
     value.map(Answer::Done).ok_or((Status::INVALID_FIELD, 0))
 }
 
-/// Property Set.
+/// Executes Property Set.
 pub(super) fn property_set(
     target: &mut Target,
     id: u16,
@@ -105,7 +105,7 @@ pub(super) fn property_set(
         .map_err(|status| (status, 0))
 }
 
-/// Connect, with its data, of a host behind this endpoint.
+/// Executes Connect, with its data, for the host of this endpoint.
 pub(super) fn connect(
     target: &mut Target,
     sqe: &Sqe,
@@ -121,7 +121,7 @@ pub(super) fn connect(
     }
     let entries = sqe.cdw11.get() as u16;
     let attributes = (sqe.cdw11.get() >> 16) as u8;
-    // Less one on the wire; at least two entries.
+    // One less than the number of entries; at least two entries.
     if entries == 0 || entries >= QUEUE_ENTRIES {
         return Err(invalid(AT_ENTRIES));
     }

@@ -1,6 +1,6 @@
-//! What the controller asks of the drives: the one place that knows what a served drive can do.
+//! Interface between the controller and the drives: the only place that knows the capabilities of a served drive.
 //!
-//! Admin commands ask [`Drives`] and are answered with plain values, so that they can be tested without a drive.
+//! Admin commands query [`Drives`] and receive plain values, so that they can be tested without a drive.
 
 use model::Time;
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
@@ -15,7 +15,7 @@ use crate::port::{Notice, Port};
 use crate::served::{Outcome, Served};
 use crate::store::Share;
 
-/// What a drive is.
+/// Properties of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) vendor: u16,
@@ -24,26 +24,26 @@ pub(super) struct Facts {
     pub(super) firmware: String,
     pub(super) warning_kelvin: u16,
     pub(super) critical_kelvin: u16,
-    /// Whether it has a volatile write cache.
+    /// Whether the drive has a volatile write cache.
     pub(super) write_cache: bool,
-    /// Whether it has one that is on.
+    /// Whether the volatile write cache is enabled.
     pub(super) write_cache_enabled: bool,
     pub(super) bytes: u64,
     pub(super) read_only: bool,
     pub(super) power_limits_watts: Vec<f64>,
     pub(super) formats: Vec<LbaFormat>,
-    /// What each format has room for.
+    /// Protection information that each format can hold.
     pub(super) tuples: Vec<Tuple>,
-    /// How many formats are not the drive's own: the last ones.
+    /// Number of formats that are not the drive's own; these are the last ones.
     pub(super) added_formats: usize,
-    /// Number of the one in use.
+    /// Number of the format in use.
     pub(super) format: usize,
     pub(super) protection: Protection,
     pub(super) max_transfer: Option<u32>,
     pub(super) io_queues: u16,
-    /// How hosts have divided it into namespaces, if they have.
+    /// Division into namespaces by hosts; `None` if there is none.
     pub(super) shares: Option<Vec<Share>>,
-    /// Its data are kept by the members of a pool: no fused commands, no blocks made unreadable, no formats.
+    /// Whether the members of a pool store the data: no fused commands, no blocks made unreadable, no formats.
     pub(super) by_member: bool,
 }
 
@@ -87,13 +87,13 @@ impl Facts {
         }
     }
 
-    /// Protection information as a host wants it, of the format of this number.
+    /// Returns the protection information that a host requests, for the format with this number.
     pub(super) fn protection_of(&self, number: usize, dps: u8) -> Protection {
         Protection::of(dps, self.tuples.get(number).copied().unwrap_or_default())
     }
 
-    /// A name for a namespace that no other has: made of the drive's model and serial number and, if hosts have created
-    /// it, what makes it differ from the others on the drive.
+    /// Returns a unique identifier of a namespace: made from the drive's model and serial number and, if a host has
+    /// created the namespace, from a value that distinguishes it from the others on the drive.
     pub(super) fn nguid(&self, salt: u64) -> [u8; 16] {
         let mut bytes = [0; 16];
         let mut text = [self.model.as_bytes(), b"/", self.serial.as_bytes()].concat();
@@ -108,14 +108,14 @@ impl Facts {
         bytes
     }
 
-    /// The same in 64 bits, marked as locally administered.
+    /// Returns a unique identifier of 64 bits, marked as locally administered.
     pub(super) fn eui64(&self, salt: u64) -> [u8; 8] {
         let [a, b, c, d, e, f, g, h, ..] = self.nguid(salt);
         [a & 0xfc | 2, b, c, d, e, f, g, h]
     }
 }
 
-/// Why a drive could not, as NVMe says it.
+/// Returns the NVMe status for a drive's outcome.
 pub(super) fn status_of(outcome: Outcome) -> Status {
     match outcome {
         Outcome::Success => Status::SUCCESS,
@@ -134,62 +134,62 @@ pub(super) fn status_of(outcome: Outcome) -> Status {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begun {
     Yes,
-    /// Commands are in flight.
+    /// Not begun, because commands are in flight.
     Busy,
     Refused,
 }
 
-/// The drives as an administrator sees them, each by its index, and the connections that are to hear of changes.
+/// The drives as an administrator sees them, each by its index, and the connections that must be notified of changes.
 pub(super) trait Drives {
-    /// What the drive is.
+    /// Returns the properties of the drive.
     fn facts(&mut self, drive: usize) -> Facts;
-    /// Its health now.
+    /// Returns the present health.
     fn health(&mut self, drive: usize) -> Health;
-    /// Ranges in bytes (start, end) that cannot be read.
+    /// Returns byte ranges (start, end) that cannot be read.
     fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)>;
-    /// Changes with [`Drives::unreadable`].
+    /// Returns a counter that changes with [`Drives::unreadable`].
     fn unreadable_changes(&mut self, drive: usize) -> u16;
-    /// What the sanitize log says.
+    /// Returns the status in the sanitize log.
     fn sanitized(&mut self, drive: usize) -> SanitizeStatus;
-    /// Whole seconds of wall time that a format takes.
+    /// Returns the duration of a format in whole seconds of wall-clock time.
     fn format_seconds(&mut self, drive: usize) -> u32;
-    /// The format or sanitize in progress.
+    /// Returns the format or sanitize in progress.
     fn operation(&mut self, drive: usize) -> Option<Operation>;
-    /// Time of its model.
+    /// Returns the time of the drive's model.
     fn now(&mut self, drive: usize) -> Time;
-    /// Wall time.
+    /// Returns the wall-clock time.
     fn wall(&self) -> Wall;
-    /// Whether everything is done as fast as it can be, without a clock.
+    /// Checks whether the server runs at full speed, without a clock.
     fn free(&self) -> bool;
 
-    /// Begins a format, which sets the protection information too.
+    /// Begins a format, which also sets the protection information.
     fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
-    /// A drive of which nothing is in use takes another format at once.
+    /// Switches a drive of which no part is in use to another format at once.
     fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
-    /// Begins a sanitize.
+    /// Begins a sanitize of the drive.
     fn begin_sanitize(&mut self, drive: usize) -> Begun;
-    /// Sets the power state of this number; refused if the drive has none such.
+    /// Sets the power state with this number; an error if the drive does not have it.
     fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status>;
-    /// Switches the volatile write cache.
+    /// Enables or disables the volatile write cache.
     fn enable_write_cache(&mut self, drive: usize, on: bool) -> Result<(), Status>;
-    /// Forgets what is stored in a range of bytes.
+    /// Discards the data of a range of bytes.
     fn discard(&mut self, drive: usize, first: u64, bytes: u64) -> Result<(), Status>;
-    /// The drive remembers that it is divided like this.
+    /// Saves the division of the drive.
     fn divide(&mut self, drive: usize, shares: Option<Vec<Share>>) -> Result<(), Status>;
-    /// Its power goes and comes back, after the answer.
+    /// Cuts the power of the drive and restores it, after the answer.
     fn cut_power(&mut self, drive: usize) -> Result<(), Status>;
     /// Counts an entry in the error log.
     fn count_error(&mut self, drive: usize);
 
-    /// The connection with this number is to look what has happened.
+    /// Asks the connection with this number to check for events.
     fn ring(&mut self, endpoint: u32);
-    /// The connection that asks is to look what has happened.
+    /// Asks the calling connection to check for events.
     fn ring_back(&mut self);
-    /// All connections are told.
+    /// Notifies all connections.
     fn notify(&mut self, drive: usize, notice: Notice);
 }
 
-/// What a refusal of an operation means; without a clock an operation that has begun is over at once.
+/// Returns the meaning of a refusal; without a clock, an operation that has begun is completed at once.
 fn begun(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> Begun {
     match result {
         Ok(operation) => {

@@ -1,8 +1,8 @@
 //! Get Features and Set Features.
 //!
-//! Nothing is saved over a reset, so "saved" is the default. What is set for interrupts is kept and has no effect: over
-//! fabrics there are none.
-//! Source: NVM Express Base Specification 1.4, chapter 5.21; 2.0, figures 330 (interrupts) and 361 (host behavior).
+//! No value is kept over a reset, so the saved value is the default. Values for interrupts are stored without effect:
+//! fabrics have no interrupts. Source: NVM Express Base Specification 1.4, chapter 5.21; 2.0, figures 330 (interrupts)
+//! and 361 (host behavior).
 
 use super::answer::Answer;
 use super::controller::{Features, HOST_BEHAVIOR};
@@ -10,15 +10,15 @@ use super::facts::Drives;
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// Numbers of features.
+/// Feature numbers.
 pub mod feature {
-    /// Arbitration.
+    /// Number of Arbitration.
     pub const ARBITRATION: u8 = 0x01;
-    /// Power Management.
+    /// Number of Power Management.
     pub const POWER: u8 = 0x02;
     /// Temperature Threshold.
     pub const TEMPERATURE: u8 = 0x04;
-    /// Error Recovery.
+    /// Number of Error Recovery.
     pub const ERROR_RECOVERY: u8 = 0x05;
     /// Volatile Write Cache.
     pub const WRITE_CACHE: u8 = 0x06;
@@ -32,7 +32,7 @@ pub mod feature {
     pub const ATOMICITY: u8 = 0x0a;
     /// Asynchronous Event Configuration.
     pub const EVENTS: u8 = 0x0b;
-    /// Timestamp.
+    /// Number of Timestamp.
     pub const TIMESTAMP: u8 = 0x0e;
     /// Keep Alive Timer.
     pub const KEEP_ALIVE: u8 = 0x0f;
@@ -44,15 +44,15 @@ pub mod feature {
     pub const HOST_ID: u8 = 0x81;
 }
 
-/// Which value is wanted.
+/// Selector of the requested value.
 const DEFAULT: u32 = 1;
 const SAVED: u32 = 2;
 const SUPPORTED: u32 = 3;
-/// Supported capabilities: it can be changed.
+/// Supported capabilities: changeable.
 const CHANGEABLE: u64 = 1 << 2;
-/// Save the value.
+/// Saves the value.
 const SAVE: u32 = 1 << 31;
-/// Most power states.
+/// Maximum number of power states.
 const STATES: u32 = 32;
 
 /// Get Features.
@@ -81,7 +81,7 @@ pub(super) fn get(
         feature::TEMPERATURE => threshold(&features, sqe.cdw11.get())?,
         feature::ERROR_RECOVERY => features.error_recovery,
         feature::WRITE_CACHE if write_cache => {
-            // Switched on by default.
+            // Enabled by default.
             let on = subsystem.options.drives.iter().all(|&it| {
                 let facts = drives.facts(it);
                 !facts.write_cache || facts.write_cache_enabled
@@ -114,7 +114,7 @@ pub(super) fn get(
     Ok(Answer::Done(dw0.into()))
 }
 
-/// Set Features, noted among the persistent events.
+/// Executes Set Features, and records it in the persistent event log.
 pub(super) fn set(
     target: &mut Target,
     controller: u16,
@@ -135,7 +135,7 @@ pub(super) fn set(
     Ok(Answer::Done(dw0.into()))
 }
 
-/// The same, not noted: dword 0.
+/// Executes Set Features without recording it; returns dword 0.
 fn set_only(
     target: &mut Target,
     controller: u16,
@@ -184,7 +184,7 @@ fn set_only(
         feature::VECTOR => set_vector(features, value, most)?,
         feature::ATOMICITY => features.atomicity = value & 1,
         feature::EVENTS => features.events = value,
-        // How often the controller reports; how often a host should ask is the controller's.
+        // Only the report interval; the poll interval is set by the controller.
         feature::LBA_STATUS => features.lba_status = value & 0xffff,
         feature::KEEP_ALIVE => features.keep_alive_ms = value,
         feature::TIMESTAMP => {
@@ -197,7 +197,7 @@ fn set_only(
             let bytes = data.first_chunk::<HOST_BEHAVIOR>();
             features.host_behavior = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
         }
-        // Over fabrics it is set by Connect.
+        // Over fabrics, Connect sets it.
         feature::HOST_ID => return Err(Status::COMMAND_SEQUENCE),
         _ => return Err(Status::INVALID_FIELD),
     }
@@ -226,7 +226,7 @@ fn capabilities(number: u8, write_cache: bool) -> Result<u64, Status> {
     }
 }
 
-/// The interrupt vector that is meant: one for each I/O queue and the admin queue's. `queues`: I/O queues less one.
+/// Returns the interrupt vector: one for each I/O queue and one for the admin queue. `queues`: I/O queues less one.
 fn vector(cdw11: u32, queues: u32) -> Result<u32, Status> {
     let vector = cdw11 & 0xffff;
     if vector <= queues + 1 {
@@ -245,7 +245,7 @@ fn set_vector(features: &mut Features, cdw11: u32, queues: u32) -> Result<(), St
     Ok(())
 }
 
-/// Milliseconds as the controller counts them, and whether the host has set them.
+/// Returns the controller's timestamp in milliseconds, and whether the host has set it.
 fn timestamp(features: &Features, now_ns: u64) -> (u64, u8) {
     match features.timestamp {
         Some((stamp, then)) => (stamp + now_ns.saturating_sub(then) / 1_000_000, 1 << 1),
@@ -253,7 +253,7 @@ fn timestamp(features: &Features, now_ns: u64) -> (u64, u8) {
     }
 }
 
-/// Which of the two thresholds, of the composite temperature or of the one sensor there is.
+/// Returns the selected threshold, of the composite temperature or of the only sensor.
 fn threshold(features: &Features, cdw11: u32) -> Result<u32, Status> {
     match (cdw11 >> 16 & 0xf, cdw11 >> 20 & 3) {
         (0 | 1, 0) => Ok(features.temperature.into()),

@@ -1,8 +1,8 @@
-//! Format NVM and Sanitize, which take as long as they do on that drive.
+//! Format NVM and Sanitize, with the duration of the modelled drive.
 //!
-//! A format begins when the commands that are in the drive have left it, and its completion comes when it is done.
-//! Meanwhile I/O is refused with the status that says why. Cryptographic erase is done as a user data erase.
-//! Source: NVM Express Base Specification 1.4, chapters 5.23 and 5.24.
+//! A format begins when no command is in flight in the drive, and completes when it is done. Meanwhile, I/O is
+//! rejected with the status that states the reason. Cryptographic erase is executed as user data erase. Source: NVM
+//! Express Base Specification 1.4, chapters 5.23 and 5.24.
 
 use super::answer::{Answer, Later};
 use super::facts::{Begun, Drives};
@@ -12,10 +12,10 @@ use super::target::Target;
 use super::wire::{Sqe, Status};
 use crate::port::Notice;
 
-/// All namespaces.
+/// Identifier for all namespaces.
 const ALL: u32 = u32::MAX;
 
-/// A format as asked for.
+/// Parameters of a format.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     number: usize,
@@ -28,7 +28,7 @@ impl Wanted {
     fn of(cdw10: u32) -> Wanted {
         Wanted {
             number: (cdw10 & 0xf) as usize,
-            // As Identify has it.
+            // As in Identify.
             dps: (cdw10 >> 5 & 0xf) as u8,
             extended: cdw10 & 1 << 4 != 0,
             erase: (cdw10 >> 9 & 7) as u8,
@@ -36,7 +36,8 @@ impl Wanted {
     }
 }
 
-/// Format NVM: begun, or to be begun when the drives are empty ([`go_on`]); [`ended`] says when it is done.
+/// Executes Format NVM: begins it, or defers it until the drives have no command in flight ([`go_on`]); [`ended`]
+/// checks for its end.
 pub(super) fn format(
     target: &mut Target,
     controller: u16,
@@ -71,7 +72,7 @@ pub(super) fn format(
         if !protection.fits(metadata) {
             return Err(Status::INVALID_FORMAT);
         }
-        // Metadata has no place of its own over fabrics.
+        // Fabrics do not support separate metadata.
         if metadata > 0 && !wanted.extended && !namespace.strip {
             return Err(Status::INVALID_FORMAT);
         }
@@ -91,9 +92,9 @@ pub(super) fn format(
     Ok(Answer::Later(Later::Format(concerned)))
 }
 
-/// Begins the formats of those namespaces whose drives are empty. At full speed they are then done.
+/// Begins the formats of namespaces whose drives have no command in flight. At full speed they are completed at once.
 pub(super) fn go_on(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
-    // Drives whose format has begun: of several namespaces the first begins it.
+    // Drives whose format has begun: the first of several namespaces begins it.
     let mut begun = Vec::new();
     let wanted = Wanted::of(sqe.cdw10.get());
     for &nsid in concerned {
@@ -118,7 +119,7 @@ pub(super) fn go_on(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &
     }
 }
 
-/// Whether the format of these namespaces is over.
+/// Checks whether the format of these namespaces is completed.
 pub(super) fn ended(target: &mut Target, concerned: &[u32], drives: &mut dyn Drives) -> bool {
     concerned.iter().all(|&nsid| {
         let namespace = target.namespace(nsid);
@@ -130,7 +131,7 @@ pub(super) fn ended(target: &mut Target, concerned: &[u32], drives: &mut dyn Dri
     })
 }
 
-/// Ends the format of these namespaces: the status of the command.
+/// Ends the format of these namespaces and returns the status of the command.
 pub(super) fn end(
     target: &mut Target,
     controller: u16,
@@ -156,7 +157,7 @@ pub(super) fn end(
     status
 }
 
-/// Sanitize: it is under way when the command ends.
+/// Begins a sanitize; it is still in progress when the command completes.
 pub(super) fn sanitize(
     target: &mut Target,
     controller: u16,
@@ -182,7 +183,7 @@ pub(super) fn sanitize(
     for &drive in &subsystem.options.drives {
         match drives.begin_sanitize(drive) {
             Begun::Yes => {}
-            // Commands are still in flight: the host is to wait for them.
+            // Commands are still in flight: the host must wait for them.
             Begun::Busy => return Err(Status::COMMAND_SEQUENCE),
             Begun::Refused => return Err(Status::INTERNAL_ERROR),
         }

@@ -1,4 +1,4 @@
-//! The front end: a connection for each socket that comes in.
+//! The front end: creates a connection for each incoming socket.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -19,22 +19,21 @@ pub struct NvmeTcp {
 }
 
 impl NvmeTcp {
-    /// A front end that offers drives like this. Several listeners that shall offer the same subsystem share one
-    /// [`Target`].
+    /// Returns a front end with these options. Several listeners that offer the same subsystem share one [`Target`].
     pub fn new(options: Options) -> NvmeTcp {
         NvmeTcp {
             shared: Rc::new(RefCell::new(Target::new(options))),
         }
     }
 
-    /// Another front end, for another listener, of the same subsystem.
+    /// Returns a front end of the same subsystem, for another listener.
     pub fn again(&self) -> NvmeTcp {
         NvmeTcp {
             shared: Rc::clone(&self.shared),
         }
     }
 
-    /// Controllers that are connected.
+    /// Returns the number of connected controllers.
     pub fn controllers(&self) -> usize {
         self.shared.borrow().connected()
     }
@@ -46,7 +45,7 @@ impl Front for NvmeTcp {
     }
 
     fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
-        // Not a TCP socket in some tests: nothing to set then.
+        // In some tests the socket is not TCP; the option is then not needed.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         let local = getsockname(&socket)
             .ok()

@@ -1,8 +1,8 @@
-//! The persistent event log: what has happened to the subsystem, with times, in the order in which it is reported.
+//! The persistent event log: events of the subsystem with times, in the order in which they are reported.
 //!
-//! The newest event comes first; the oldest are dropped when there is no room. Left out: events of hardware errors,
-//! firmware and temperature, and events of before the server's start.
-//! Source: NVM Express Base Specification 1.4, chapter 5.14.1.13 and figures 214 to 230.
+//! The newest event comes first; the oldest are dropped when space runs out. Not recorded: hardware errors, firmware
+//! and temperature events, and events before the server's start. Source: NVM Express Base Specification 1.4, chapter
+//! 5.14.1.13 and figures 214 to 230.
 
 use std::collections::VecDeque;
 
@@ -15,15 +15,15 @@ use super::log::{HealthPage, PERSISTENT};
 use super::wire::{Sqe, Status};
 use crate::clock::Wall;
 
-/// Most bytes of the log, for Identify Controller: in units of 64 KiB.
+/// Maximum size of the log in units of 64 KiB, for Identify Controller.
 pub(super) const MOST_64K: u32 = 1;
-/// Bytes of the log's head, and of an event's.
+/// Bytes of the log's header, and of an event's header.
 const HEAD: usize = 512;
 const EVENT_HEAD: usize = 24;
-/// Most bytes of all events.
+/// Maximum bytes of all events.
 const ROOM: usize = ((MOST_64K as usize) << 16) - HEAD;
 
-/// Kinds of events.
+/// Types of events.
 pub(super) mod kind {
     pub(in crate::nvme) const SMART: u8 = 0x01;
     pub(in crate::nvme) const TIMESTAMP: u8 = 0x03;
@@ -36,7 +36,7 @@ pub(super) mod kind {
     pub(in crate::nvme) const FEATURE: u8 = 0x0b;
 }
 
-/// Those that there are.
+/// Event types that occur.
 const KINDS: [u8; 9] = [
     kind::SMART,
     kind::TIMESTAMP,
@@ -49,24 +49,24 @@ const KINDS: [u8; 9] = [
     kind::FEATURE,
 ];
 
-/// One event.
+/// An event of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Event {
     kind: u8,
     controller: u16,
-    /// Milliseconds of the server's clock.
+    /// Time in milliseconds of the server's clock.
     at_ms: u64,
     data: Vec<u8>,
 }
 
 impl Event {
     fn put(&self, page: &mut Vec<u8>) {
-        // Type, its revision, bytes of the head after these three.
+        // Type, its revision, bytes of the header after these three.
         page.extend_from_slice(&[self.kind, 1, EVENT_HEAD as u8 - 3, 0]);
         page.extend_from_slice(&self.controller.to_le_bytes());
         page.extend_from_slice(&self.at_ms.to_le_bytes());
         page.extend_from_slice(&[0; 6]);
-        // Nothing of the vendor's.
+        // No vendor-specific data.
         page.extend_from_slice(&[0; 2]);
         page.extend_from_slice(&(self.data.len() as u16).to_le_bytes());
         page.extend_from_slice(&self.data);
@@ -77,18 +77,18 @@ impl Event {
     }
 }
 
-/// What has happened.
+/// The events so far.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// The newest first.
+    /// Events, the newest first.
     events: VecDeque<Event>,
     bytes: usize,
-    /// Contexts that there have been.
+    /// Number of contexts so far.
     generation: u16,
 }
 
 impl History {
-    /// Notes an event. `controller`: the one whose command it was; 0 if none.
+    /// Records an event. `controller`: the controller whose command caused it; 0 if none.
     pub(super) fn note(&mut self, kind: u8, controller: u16, at: Wall, data: Vec<u8>) {
         let event = Event {
             kind,
@@ -104,7 +104,7 @@ impl History {
         }
     }
 
-    /// The first look at the drives, of which this is the first: they have been switched on.
+    /// Records the power-on of the drives, of which this is the first.
     pub(super) fn begin(&mut self, drive: usize, drives: &mut dyn Drives) {
         if !self.events.is_empty() {
             return;
@@ -124,7 +124,7 @@ impl History {
         self.note(kind::SMART, 0, at, health.as_bytes().to_vec());
     }
 
-    /// Format NVM begins, as asked for.
+    /// Records the beginning of a Format NVM, with its parameters.
     pub(super) fn format_begins(&mut self, controller: u16, sqe: &Sqe, all: bool, at: Wall) {
         let mut data = sqe.nsid.get().to_le_bytes().to_vec();
         data.extend_from_slice(&[u8::from(all), 0, 0, 0]);
@@ -132,7 +132,7 @@ impl History {
         self.note(kind::FORMAT_START, controller, at, data);
     }
 
-    /// It has ended.
+    /// Records the end of a Format NVM.
     pub(super) fn format_ends(&mut self, controller: u16, sqe: &Sqe, status: Status, at: Wall) {
         let mut data = sqe.nsid.get().to_le_bytes().to_vec();
         // Progress is not recorded; bit 0: it failed.
@@ -141,7 +141,7 @@ impl History {
         self.note(kind::FORMAT_END, controller, at, data);
     }
 
-    /// Sanitize begins, as asked for.
+    /// Records the beginning of a sanitize, with its parameters.
     pub(super) fn sanitize_begins(&mut self, controller: u16, sqe: &Sqe, at: Wall) {
         let mut data = (1u32 << 1).to_le_bytes().to_vec();
         data.extend_from_slice(&sqe.cdw10.get().to_le_bytes());
@@ -149,7 +149,7 @@ impl History {
         self.note(kind::SANITIZE_START, controller, at, data);
     }
 
-    /// It has ended.
+    /// Records the end of a sanitize.
     pub(super) fn sanitize_ends(&mut self, status: SanitizeStatus, at: Wall) {
         let mut data = u16::MAX.to_le_bytes().to_vec();
         let well = u16::from(status == SanitizeStatus::Done);
@@ -158,7 +158,7 @@ impl History {
         self.note(kind::SANITIZE_END, 0, at, data);
     }
 
-    /// Set Features has succeeded: its dwords, and the first of its completion.
+    /// Records a successful Set Features: its dwords, and the first dword of its completion.
     pub(super) fn feature_set(&mut self, controller: u16, sqe: &Sqe, dw0: u32, at: Wall) {
         // Two dwords of the command; bit 3: dword 0 of the completion follows.
         let mut data = (2u32 | 1 << 3).to_le_bytes().to_vec();
@@ -168,14 +168,14 @@ impl History {
         self.note(kind::FEATURE, controller, at, data);
     }
 
-    /// The host's clock has been set.
+    /// Records that the host has set the timestamp.
     pub(super) fn timestamp_set(&mut self, controller: u16, before_ms: u64, at: Wall) {
         let mut data = before_ms.to_le_bytes().to_vec();
         data.extend_from_slice(&(at.ns() / 1_000_000).to_le_bytes());
         self.note(kind::TIMESTAMP, controller, at, data);
     }
 
-    /// The log as it is now, for a host that begins to read it. `drive`: that which stands for all.
+    /// Returns the present log, for a host that begins to read it. `drive`: the drive that represents all.
     pub(super) fn establish(
         &mut self,
         nqn: &str,
@@ -195,7 +195,7 @@ impl History {
         page[0] = PERSISTENT;
         page[4..8].copy_from_slice(&(self.events.len() as u32).to_le_bytes());
         page[8..16].copy_from_slice(&all.to_le_bytes());
-        // Revision; bytes of the head after this field.
+        // Revision; bytes of the header after this field.
         page[16] = 1;
         page[18..20].copy_from_slice(&(HEAD as u16 - 20).to_le_bytes());
         page[20..28].copy_from_slice(&(at.ns() / 1_000_000).to_le_bytes());

@@ -1,8 +1,8 @@
 //! Identify data structures, byte for byte.
 //!
-//! Only layout; what is in them is decided by `describe`. Reserved ranges are named `_reservedN` after their offset.
-//! Source: NVM Express Base Specification 1.4, figures 245, 247, 249 and 251; NVM Command Set Specification 1.0,
-//! figure 100.
+//! This module only has the layout; `describe` fills in the content. Reserved ranges are named `_reservedN` after
+//! their offset. Source: NVM Express Base Specification 1.4, figures 245, 247, 249 and 251; NVM Command Set
+//! Specification 1.0, figure 100.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -13,7 +13,7 @@ pub const IDENTIFY: usize = 4096;
 /// A number of 128 bits.
 pub type Wide = [U64; 2];
 
-/// A number of 64 bits as one of 128.
+/// Returns a number of 64 bits as one of 128.
 pub fn wide(value: u128) -> Wide {
     [
         U64::new(value as u64),
@@ -21,31 +21,31 @@ pub fn wide(value: u128) -> Wide {
     ]
 }
 
-/// A power state.
+/// A power state descriptor.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct PowerStateDescriptor {
-    /// Most power, in hundredths of a watt.
+    /// Maximum power, in hundredths of a watt.
     pub max_power: U16,
     /// Reserved.
     pub _reserved2: u8,
     /// Bit 0: `max_power` is in 0.1 mW; bit 1: no I/O in this state.
     pub flags: u8,
-    /// To enter it, in us.
+    /// Entry latency, in us.
     pub entry_latency: U32,
-    /// To leave it, in us.
+    /// Exit latency, in us.
     pub exit_latency: U32,
     /// Ranks against the other states: read throughput, read latency, write throughput, write latency; 0 is best.
     pub relative: [u8; 4],
     /// Power when idle.
     pub idle_power: U16,
-    /// Scale of it.
+    /// Scale of the idle power.
     pub idle_scale: u8,
     /// Reserved.
     pub _reserved19: u8,
     /// Power when active.
     pub active_power: U16,
-    /// Scale of it.
+    /// Scale of the active power.
     pub active_scale: u8,
     /// Reserved.
     pub _reserved23: [u8; 9],
@@ -216,17 +216,17 @@ pub struct IndependentNamespaceData {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NvmControllerData {
-    /// Most of a Verify, as a power of two of 4 KiB; 0: no limit.
+    /// Maximum size of a Verify, as a power of two of 4 KiB; 0: no limit.
     pub vsl: u8,
-    /// Most of a Write Zeroes.
+    /// Maximum size of a Write Zeroes.
     pub wzsl: u8,
-    /// Most of a Write Uncorrectable.
+    /// Maximum size of a Write Uncorrectable.
     pub wusl: u8,
-    /// Most ranges of a Dataset Management.
+    /// Maximum number of ranges of a Dataset Management.
     pub dmrl: u8,
-    /// Most blocks of a range.
+    /// Maximum blocks of a range.
     pub dmrsl: U32,
-    /// Most blocks of all ranges.
+    /// Maximum blocks of all ranges.
     pub dmsl: U64,
     /// Reserved.
     pub _reserved16: [u8; 4080],
@@ -249,7 +249,7 @@ const _: () = assert!(std::mem::offset_of!(ControllerData, psd) == 2048);
 const _: () = assert!(std::mem::offset_of!(NamespaceData, nguid) == 104);
 const _: () = assert!(std::mem::offset_of!(NamespaceData, lbaf) == 128);
 
-/// Puts text into a field, padded with spaces; what does not fit or is not printable ASCII is left out.
+/// Writes text into a field, padded with spaces. Characters that do not fit or are not printable ASCII are omitted.
 pub fn text(field: &mut [u8], text: &str) {
     field.fill(b' ');
     let printable = text.bytes().filter(|byte| (0x20..0x7f).contains(byte));
@@ -258,7 +258,7 @@ pub fn text(field: &mut [u8], text: &str) {
     }
 }
 
-/// Puts a name into a field, padded with zeroes (NQNs).
+/// Writes a name into a field, padded with zeroes (NQNs).
 pub fn name(field: &mut [u8], name: &str) {
     field.fill(0);
     for (to, from) in field.iter_mut().zip(name.bytes()) {

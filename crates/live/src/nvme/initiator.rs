@@ -1,6 +1,6 @@
-//! The host's side of a connection, without a socket: for measuring targets and for tests.
+//! The host's side of a connection, without a socket: for benchmarks of targets and for tests.
 //!
-//! It opens the connection, sends commands, answers R2Ts and hands out completions. What commands mean is the caller's.
+//! It opens the connection, sends commands, answers R2Ts and returns completions. The caller interprets the commands.
 //! Source: NVM Express TCP Transport Specification 1.0; NVMe over Fabrics 1.1, chapter 3.3.
 
 use zerocopy::{FromZeros, IntoBytes};
@@ -13,27 +13,27 @@ use super::wire::pdu::{Data, FLAG_LAST, FLAG_SUCCESS};
 use super::wire::{Cqe, Decoder, Encoder, Event, Header, Sgl, Sqe};
 use crate::outbox::Outbox;
 
-/// Most bytes in one PDU that are taken from a controller.
+/// Maximum bytes in one PDU that are accepted from a controller.
 const MOST_C2H: u32 = 16 << 20;
 
 /// A completion, and the data of a read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completed {
-    /// The completion.
+    /// Completion queue entry.
     pub cqe: Cqe,
     /// Data, if data is kept.
     pub data: Vec<u8>,
 }
 
-/// What a command of the caller is waiting for.
+/// State of an outstanding command.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
     in_use: bool,
-    /// Data to be sent when it is asked for.
+    /// Data to send when the controller requests it.
     payload: Vec<u8>,
-    /// Data that has come.
+    /// Received data.
     data: Vec<u8>,
-    /// Bytes of data that have come, kept or not.
+    /// Number of received data bytes, kept or not.
     came: u32,
 }
 
@@ -45,19 +45,18 @@ pub struct Initiator {
     opened: bool,
     most_h2c: u32,
     commands: Vec<Waiting>,
-    /// Whether data of reads is kept, or only counted.
+    /// Whether data of reads is kept (false: only counted).
     pub keep_data: bool,
-    /// The command whose data is coming in, and the flags of its PDU.
+    /// The command whose data is being received, and the flags of its PDU.
     incoming: Option<(u16, u8)>,
-    /// The reason if the controller has ended the connection.
+    /// Reason, if the controller has ended the connection.
     pub terminated: Option<u16>,
-    /// A PDU from which data was damaged.
+    /// Whether a data PDU was damaged.
     pub damaged: bool,
 }
 
 impl Initiator {
-    /// A connection for command identifiers below `commands`; sends the request to open it. `digests`: bit 0 for
-    /// headers, bit 1 for data.
+    /// Opens a connection for command identifiers below `commands`. `digests`: bit 0 for headers, bit 1 for data.
     pub fn new(commands: u16, digests: u8, out: &mut Outbox) -> Initiator {
         Encoder::ic_req(out, 0, digests, 0);
         let mut waiting = Vec::new();
@@ -75,13 +74,13 @@ impl Initiator {
         }
     }
 
-    /// Whether the controller has accepted the connection; commands may be sent from then on.
+    /// Checks whether the controller has accepted the connection; only then may commands be sent.
     pub fn is_open(&self) -> bool {
         self.opened
     }
 
-    /// Sends a command. `payload` goes into the capsule if its SGL says so, else when the controller asks for it.
-    /// Identifiers in use, or too high, are the caller's error.
+    /// Sends a command. `payload` is put into the capsule if its SGL says so, otherwise it is sent when the controller
+    /// requests it. The caller must not use identifiers that are in use or too large.
     #[inline]
     pub fn send(&mut self, sqe: &Sqe, payload: &[u8], out: &mut Outbox) {
         let inside = sqe.sgl.kind == Sgl::IN_CAPSULE;
@@ -98,10 +97,10 @@ impl Initiator {
             .command(out, sqe, if inside { payload } else { &[] });
     }
 
-    /// Takes bytes that came in; completions are handed to `done`.
+    /// Processes received bytes; `done` is called with completions.
     ///
     /// # Errors
-    /// What the controller did wrong.
+    /// Protocol violations of the controller.
     #[inline]
     pub fn input(
         &mut self,
@@ -185,7 +184,7 @@ impl Initiator {
         }
     }
 
-    /// Sends what the controller has asked for.
+    /// Sends data that the controller has requested.
     fn answer(&mut self, wanted: &Data, out: &mut Outbox) -> Result<(), String> {
         let cid = self.known(wanted.cid.get())?;
         let payload = &self.commands[usize::from(cid)].payload;
@@ -221,7 +220,7 @@ impl Initiator {
     }
 }
 
-/// What to connect.
+/// Parameters of a Connect command.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectTo<'a> {
     /// Name of the subsystem.
@@ -230,18 +229,18 @@ pub struct ConnectTo<'a> {
     pub hostnqn: &'a str,
     /// Identifier of the host.
     pub host_id: [u8; 16],
-    /// Queue: 0 is the admin queue.
+    /// Queue number; 0 is the admin queue.
     pub queue: u16,
     /// Controller of an I/O queue.
     pub controller: u16,
-    /// Entries of the queue, from 2.
+    /// Number of entries of the queue, at least 2.
     pub entries: u16,
-    /// In ms; 0: no keep-alive.
+    /// Keep-alive timeout in ms; 0: no keep-alive.
     pub keep_alive_ms: u32,
 }
 
 impl ConnectTo<'_> {
-    /// The command and its data. Flow control of the queue is switched off.
+    /// Returns the command and its data. Flow control of the queue is disabled.
     pub fn command(&self, cid: u16) -> (Sqe, Vec<u8>) {
         let mut data = ConnectData::new_zeroed();
         data.host_id = self.host_id;
@@ -257,7 +256,7 @@ impl ConnectTo<'_> {
     }
 }
 
-/// Property Set of four bytes.
+/// Returns a Property Set of four bytes.
 pub fn property_set(cid: u16, offset: u32, value: u32) -> Sqe {
     let mut sqe = Sqe::fabric(FABRICS, cid, kind::PROPERTY_SET.into(), Sgl::default());
     sqe.cdw11 = offset.into();
@@ -265,7 +264,7 @@ pub fn property_set(cid: u16, offset: u32, value: u32) -> Sqe {
     sqe
 }
 
-/// Property Get; `wide`: of eight bytes.
+/// Returns a Property Get; `wide`: of eight bytes.
 pub fn property_get(cid: u16, offset: u32, wide: bool) -> Sqe {
     let mut sqe = Sqe::fabric(FABRICS, cid, kind::PROPERTY_GET.into(), Sgl::default());
     sqe.cdw10 = u32::from(wide).into();

@@ -1,9 +1,9 @@
-//! Commands of I/O queues: checked, handed to the drive, and carried out when the drive says so.
+//! Commands of I/O queues: checks them, submits them to the drive, and executes them when the drive completes them.
 //!
-//! Data moves at completion. Compare is a read whose data stays here; Verify is a read that moves nothing; of fused
-//! compare and write the comparison is made again when the write completes, so that nothing can come between.
-//! Left out: streams and other directives, end-to-end storage tags, the zoned and key-value command sets.
-//! Source: NVM Express Base Specification 1.4, chapter 6.
+//! Data is transferred at completion. Compare is a read whose data is not sent. Verify is a read that transfers
+//! nothing. For a fused compare and write, the comparison is repeated when the write completes, so that no other
+//! command can come between. Not supported: streams and other directives, end-to-end storage tags, the zoned and
+//! key-value command sets. Source: NVM Express Base Specification 1.4, chapter 6.
 
 use model::Op;
 
@@ -22,24 +22,24 @@ use crate::served::{Outcome, Reply, Request};
 const FUA: u32 = 1 << 30;
 /// Dword 11 of Dataset Management: deallocate.
 const DEALLOCATE: u32 = 1 << 2;
-/// Most bytes that are deallocated by one command to the drive.
+/// Maximum bytes that one command to the drive deallocates.
 const DEALLOCATED_AT_ONCE: u64 = 1 << 30;
 
-/// The I/O commands of a queue, beside their slots.
+/// State of the I/O commands of a queue, in addition to their slots.
 #[derive(Debug, Default)]
 pub(super) struct Io {
-    /// The first of two fused commands, whose second must come next.
+    /// The first of two fused commands, whose second must follow immediately.
     fused: Option<u16>,
-    /// Data that is looked at here.
+    /// Buffer for data that is checked here.
     pub(super) page: Vec<u8>,
-    /// Metadata of the blocks that are being moved.
+    /// Metadata of the blocks that are being transferred.
     pub(super) metadata: Vec<u8>,
-    /// Some namespace has metadata.
+    /// Whether a namespace has metadata.
     pub(super) with_metadata: bool,
 }
 
 impl Io {
-    /// Checks an I/O command, before its data is asked for.
+    /// Checks an I/O command before its data is requested.
     pub(super) fn prepare(
         &mut self,
         queue: &mut Queue,
@@ -63,7 +63,7 @@ impl Io {
         Ok(())
     }
 
-    /// Sees that fused commands come in pairs.
+    /// Checks that fused commands come in pairs.
     fn pair(
         &mut self,
         queue: &mut Queue,
@@ -106,7 +106,7 @@ impl Io {
         }
     }
 
-    /// Fails a command that waits, or as soon as its data has come.
+    /// Fails a waiting command, or marks it to fail when its data has arrived.
     fn give_up(&mut self, queue: &mut Queue, slot: u16, status: Status, out: &mut Outbox) {
         let it = &mut queue.slots[slot];
         it.partner = None;
@@ -116,7 +116,7 @@ impl Io {
         }
     }
 
-    /// This command has failed: if it is one of two fused ones, so has the other.
+    /// Fails the other command of a fused pair after one has failed.
     pub(super) fn unfused(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox) {
         if self.fused == Some(slot) {
             self.fused = None;
@@ -126,13 +126,13 @@ impl Io {
         }
     }
 
-    /// Looks up what holds for all commands of the queue.
+    /// Updates properties that apply to all commands of the queue.
     pub(super) fn refresh(&mut self, target: &Target) {
         let mut all = target.subsystem.present();
         self.with_metadata = all.any(|(_, it)| it.metadata > 0);
     }
 
-    /// Carries out a command whose data is complete.
+    /// Executes a command whose data is complete.
     #[inline]
     pub(super) fn execute(
         &mut self,
@@ -148,7 +148,7 @@ impl Io {
         }
     }
 
-    /// Hands a command to the drive.
+    /// Submits a command to the drive.
     #[inline]
     fn begin(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let it = &mut queue.slots[slot];
@@ -204,7 +204,7 @@ impl Io {
         });
     }
 
-    /// Compare and write: begins when both are complete.
+    /// Begins a compare and write when both commands are complete.
     fn fuse(&mut self, queue: &mut Queue, slot: u16, port: &mut Port<'_>) {
         queue.slots[slot].stage = Stage::Parked;
         let Some(partner) = queue.slots[slot].partner else {
@@ -220,7 +220,7 @@ impl Io {
         }
     }
 
-    /// Goes on with the ranges of a Dataset Management, one piece at a time.
+    /// Continues a Dataset Management with the next piece of its ranges.
     fn deallocate(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let Some((block, base)) = self.block_of(queue, slot) else {
             queue.fail(slot, Status::INVALID_NAMESPACE, out);
@@ -247,7 +247,7 @@ impl Io {
         queue.respond(slot, Status::SUCCESS, 0, out);
     }
 
-    /// Bytes of a block of its namespace, and the first byte of that.
+    /// Returns the block size of the command's namespace, and the namespace's first byte.
     fn block_of(&self, queue: &mut Queue, slot: u16) -> Option<(u32, u64)> {
         let mut shared = queue.shared.borrow_mut();
         let nsid = queue.slots[slot].sqe.nsid.get();
@@ -255,7 +255,7 @@ impl Io {
         Some((namespace.block, namespace.first))
     }
 
-    /// The drive has done its part of a command.
+    /// Continues a command that the drive has completed.
     #[inline]
     pub(super) fn completed(
         &mut self,
@@ -275,7 +275,7 @@ impl Io {
         }
         if !it.early.is_success() {
             let status = it.early;
-            // A Copy tells which range it was.
+            // A Copy reports the number of the range.
             let dw0 = if it.purpose == Purpose::Copy {
                 it.range
             } else {
@@ -298,7 +298,7 @@ impl Io {
         }
     }
 
-    /// The comparison of a fused pair has been read: on to the write, or the end of both.
+    /// Compares the data of a fused pair: continues with the write, or ends both.
     fn compared(&mut self, queue: &mut Queue, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
         let verdict = self.compare(queue, slot, port);
         match (verdict, queue.slots[slot].partner) {
@@ -326,7 +326,7 @@ impl Io {
             queue.end(slot, status, out);
             return;
         };
-        // Again, at the moment at which the write happens.
+        // The comparison is repeated at the time of the write.
         let verdict = self.compare(queue, first, port);
         let written = verdict.and_then(|()| self.store(queue, slot, port));
         queue.slots[slot].partner = None;
@@ -357,7 +357,7 @@ impl Io {
         queue.end(slot, result.err().unwrap_or(Status::SUCCESS), out);
     }
 
-    /// The ranges of a Dataset Management, now that they are known.
+    /// Checks the ranges of a Dataset Management when they are known.
     fn check_dataset(&self, queue: &Queue, slot: u16) -> Result<bool, Status> {
         let it = &queue.slots[slot];
         if it.purpose != Purpose::Deallocate || it.range > 0 {
@@ -376,7 +376,7 @@ impl Io {
                 return Err(Status::LBA_OUT_OF_RANGE);
             }
         }
-        // Without the attribute "deallocate" the ranges are only hints.
+        // Without the attribute "deallocate", the ranges are only hints.
         Ok(it.sqe.cdw11.get() & DEALLOCATE != 0)
     }
 }

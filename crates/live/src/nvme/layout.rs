@@ -1,39 +1,38 @@
-//! Where namespaces are in their drives: found room, taken, given back.
+//! Placement of namespaces in their drives: searching free space, allocating, releasing.
 //!
-//! A namespace is one run of bytes of one drive. A drive that nobody has divided is one namespace, which has the number
-//! of the drive; a divided one remembers how.
-//! Source: NVM Express Base Specification 2.0, chapter 8.11 (capacity is allocated in units of the controller's choice:
-//! 4 KiB).
+//! A namespace is one contiguous range of bytes of one drive. A drive that hosts have not divided is one namespace,
+//! which has the number of the drive; a divided drive saves its division. Source: NVM Express Base Specification 2.0,
+//! chapter 8.11 (capacity is allocated in units of the controller's choice: 4 KiB).
 
 use super::facts::Drives;
 use crate::store::Share;
 
-/// Capacity is allocated in multiples of this.
+/// Unit of allocation in bytes.
 pub(super) const UNIT: u64 = 4096;
 
-/// A namespace's place.
+/// Place of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extent {
     /// Index of the drive.
     pub(super) drive: usize,
-    /// Its first byte there: a multiple of [`UNIT`].
+    /// First byte in the drive, a multiple of [`UNIT`].
     pub(super) first: u64,
-    /// Bytes; what is left of the last unit is not used.
+    /// Size in bytes; the rest of the last unit is unused.
     pub(super) bytes: u64,
-    /// Another for each namespace that was ever created; 0 for a whole drive.
+    /// Distinguishes all namespaces ever created; 0 for a whole drive.
     pub(super) salt: u64,
-    /// Whether a controller that connects has it.
+    /// Whether it is attached to controllers that connect.
     pub(super) attached: bool,
 }
 
 impl Extent {
-    /// The end of what is allocated to it.
+    /// Returns the end of the allocated space.
     pub(super) fn end(&self) -> u64 {
         (self.first + self.bytes).next_multiple_of(UNIT)
     }
 }
 
-/// All of them, by their identifiers less one.
+/// Namespaces by their identifiers less one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Layout {
     extents: Vec<Option<Extent>>,
@@ -42,7 +41,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Looks at the drives for the first time: what they remember of namespaces, if hosts may divide them.
+    /// Reads the drives' saved namespaces for the first time, if hosts may divide drives.
     pub(super) fn begin(&mut self, served: &[usize], divides: bool, drives: &mut dyn Drives) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -73,7 +72,7 @@ impl Layout {
         &self.extents
     }
 
-    /// Namespaces that a controller has which connects now, by a bit each.
+    /// Returns the namespaces attached to a controller that connects now, one bit each.
     pub(super) fn attached(&self) -> u128 {
         let apart = self.extents.iter().take(128).enumerate();
         apart.fold(u128::MAX, |all, (index, extent)| match extent {
@@ -82,7 +81,8 @@ impl Layout {
         })
     }
 
-    /// Takes a place; under this identifier if it is free, else under the lowest free one, which is returned.
+    /// Stores a namespace under this identifier if it is free, otherwise under the lowest free one, and returns the
+    /// identifier.
     fn put(&mut self, nsid: Option<u32>, extent: Extent) -> u32 {
         self.salts = self.salts.max(extent.salt);
         let wanted = nsid.map(|nsid| (nsid as usize).wrapping_sub(1));
@@ -102,13 +102,13 @@ impl Layout {
         self.extents.get(index).is_none_or(Option::is_none)
     }
 
-    /// The lowest identifier that is free, from 1.
+    /// Returns the lowest free identifier, starting with 1.
     pub(super) fn free_identifier(&self) -> u32 {
         let free = self.extents.iter().position(Option::is_none);
         free.unwrap_or(self.extents.len()) as u32 + 1
     }
 
-    /// The first room for so many bytes in a drive of this capacity.
+    /// Returns the first free range of this size in a drive of this capacity.
     pub(super) fn room(&self, drive: usize, capacity: u64, bytes: u64) -> Option<u64> {
         let mut taken: Vec<(u64, u64)> = self
             .of_drive(drive)
@@ -125,7 +125,7 @@ impl Layout {
         (capacity.saturating_sub(first) >= bytes).then_some(first)
     }
 
-    /// Takes it: the identifier.
+    /// Allocates a namespace and returns its identifier.
     pub(super) fn create(&mut self, drive: usize, first: u64, bytes: u64) -> u32 {
         let extent = Extent {
             drive,
@@ -137,12 +137,12 @@ impl Layout {
         self.put(None, extent)
     }
 
-    /// Gives it back.
+    /// Releases a namespace.
     pub(super) fn delete(&mut self, nsid: u32) -> Option<Extent> {
         self.get(nsid)?.take()
     }
 
-    /// From now on a controller that connects has it, or has it not.
+    /// Sets whether a namespace is attached to controllers that connect later.
     pub(super) fn attach(&mut self, nsid: u32, attached: bool) {
         if let Some(Some(extent)) = self.get(nsid) {
             extent.attached = attached;
@@ -158,18 +158,18 @@ impl Layout {
         all.filter(move |extent| extent.drive == drive)
     }
 
-    /// Whether a drive has no namespace.
+    /// Checks whether a drive has no namespace.
     pub(super) fn is_empty(&self, drive: usize) -> bool {
         self.of_drive(drive).next().is_none()
     }
 
-    /// Bytes that are allocated in all drives.
+    /// Returns the allocated bytes in all drives.
     pub(super) fn allocated(&self) -> u64 {
         let all = self.extents.iter().flatten();
         all.map(|extent| extent.end() - extent.first).sum()
     }
 
-    /// What a drive is to remember; nothing if it is not divided.
+    /// Returns the division of a drive for saving; `None` if it is not divided.
     pub(super) fn shares(&self, drive: usize, capacity: u64) -> Option<Vec<Share>> {
         let numbered = (1..).zip(&self.extents);
         let shares: Vec<Share> = numbered

@@ -1,22 +1,22 @@
-//! Get LBA Status, and the log page that says in which namespaces it is worth asking: blocks that cannot be read.
+//! Get LBA Status, and the log page with the namespaces that have blocks that cannot be read.
 //!
-//! All of them are known without looking at the medium (they were made so by Write Uncorrectable or by a fault), so both
-//! actions give the same answer. Left out: which blocks are allocated (action 02h).
-//! Source: NVM Command Set Specification 1.0, chapters 4.2.1 (command) and 4.1.4.5 (log page 0Eh).
+//! All unreadable blocks are known without accessing the medium (Write Uncorrectable or a fault made them unreadable),
+//! so both actions give the same answer. Not supported: allocated blocks (action 02h). Source: NVM Command Set
+//! Specification 1.0, chapters 4.2.1 (command) and 4.1.4.5 (log page 0Eh).
 
 use super::facts::Drives;
 use super::subsystem::{Namespace, Subsystem};
 use super::wire::{Sqe, Status};
 
-/// Action: look at the medium too.
+/// Action: check the medium too.
 const SCAN: u32 = 0x10;
-/// Action: what is known.
+/// Action: known blocks only.
 const TRACKED: u32 = 0x11;
-/// Bytes of the head, and of each range.
+/// Bytes of the header, and of each range.
 const HEAD: usize = 8;
 const RANGE: usize = 16;
 
-/// The part of ranges of bytes that is in a namespace, as first block and blocks.
+/// Returns the part of byte ranges that is in a namespace, as first block and number of blocks.
 fn blocks(namespace: &Namespace, unreadable: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let block = u64::from(namespace.block);
     let end = namespace.first + namespace.blocks * block;
@@ -30,13 +30,13 @@ fn blocks(namespace: &Namespace, unreadable: &[(u64, u64)]) -> Vec<(u64, u64)> {
     inside.collect()
 }
 
-/// The answer: unreadable blocks from the first that is asked for on.
+/// Returns the answer: unreadable blocks starting with the first requested block.
 fn answer(sqe: &Sqe, all: u64, ranges: &[(u64, u64)], most: usize) -> Result<Vec<u8>, Status> {
     let (slba, length) = (sqe.slba(), u64::from(sqe.cdw13.get() & 0xffff));
     if !matches!(sqe.cdw13.get() >> 24, SCAN | TRACKED) {
         return Err(Status::INVALID_FIELD);
     }
-    // No length: to the end of the namespace.
+    // Length 0 means up to the end of the namespace.
     let end = if length == 0 {
         all
     } else {
@@ -56,7 +56,7 @@ fn answer(sqe: &Sqe, all: u64, ranges: &[(u64, u64)], most: usize) -> Result<Vec
     let told = met.len().min(room);
     let mut page = Vec::with_capacity(bytes.max(HEAD));
     page.extend_from_slice(&(told as u32).to_le_bytes());
-    // Why it ends: 1 there was no room for more, 2 that was all.
+    // Completion condition: 1 no space for more, 2 all reported.
     page.extend_from_slice(&[if told < met.len() { 1 } else { 2 }, 0, 0, 0]);
     for &(first, count) in &met[..told] {
         page.extend_from_slice(&first.to_le_bytes());
@@ -67,7 +67,7 @@ fn answer(sqe: &Sqe, all: u64, ranges: &[(u64, u64)], most: usize) -> Result<Vec
     Ok(page)
 }
 
-/// Get LBA Status of a namespace: at most `most` bytes.
+/// Executes Get LBA Status for a namespace, with at most `most` bytes.
 pub(super) fn command(
     namespace: &Namespace,
     sqe: &Sqe,
@@ -78,7 +78,7 @@ pub(super) fn command(
     answer(sqe, namespace.blocks, &ranges, most)
 }
 
-/// The log page: an element for each namespace that has unreadable blocks.
+/// Returns the log page, with an element for each namespace that has unreadable blocks.
 pub(super) fn page(subsystem: &Subsystem, drives: &mut dyn Drives) -> Vec<u8> {
     let (mut elements, mut body, mut sum) = (0u32, Vec::new(), 0u64);
     for (nsid, namespace) in subsystem.present() {
@@ -107,7 +107,7 @@ pub(super) fn page(subsystem: &Subsystem, drives: &mut dyn Drives) -> Vec<u8> {
     page
 }
 
-/// Changes with the log page.
+/// Returns a counter that changes with the log page.
 pub(super) fn generation(subsystem: &Subsystem, drives: &mut dyn Drives) -> u16 {
     let all = subsystem.options.drives.iter();
     all.fold(0, |sum: u16, &drive| {

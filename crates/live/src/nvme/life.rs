@@ -1,4 +1,4 @@
-//! The life of a connection: it opens, bytes and completions come, time passes, it ends.
+//! Life cycle of a connection: opening, incoming bytes and completions, timeouts, end.
 
 use super::connection::Connection;
 use super::queue::Phase;
@@ -9,7 +9,7 @@ use crate::port::{Ending, Notice, Port};
 use crate::served::Reply;
 use crate::stream;
 
-/// A host that has not connected a queue after this long is cut off.
+/// Time in ms after which a host that has not connected a queue is disconnected.
 const PATIENCE_MS: u64 = 10_000;
 
 impl Connection {
@@ -37,7 +37,7 @@ impl Connection {
                 };
                 let limit = u64::from(controller.features.keep_alive_ms);
                 let heard = self.heard.max(controller.heard);
-                // Twice what was agreed: a host that is late by a moment is not cut off.
+                // Twice the agreed time, so that a host that is slightly late is not disconnected.
                 if limit > 0 && since(heard) > 2 * limit {
                     return Err(Ending::broke(format!(
                         "the host was not heard of for twice its keep-alive time of {limit} ms"
@@ -130,7 +130,7 @@ impl stream::Connection for Connection {
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
-        // Each connection hears of it; the admin connections tell their controllers.
+        // Every connection is notified; the admin connections notify their controllers.
         if notice == Notice::PowerCut {
             return Err(Ending::Failed("the power was cut".into()));
         }

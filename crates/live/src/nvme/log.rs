@@ -1,7 +1,7 @@
-//! Log pages, byte for byte, and the part of one that a command asks for.
+//! Log pages, byte for byte, and the part of a page that a command requests.
 //!
-//! Source: NVM Express Base Specification 1.4, figures 192 to 196 and 239; 2.0, figure 202 (supported log pages);
-//! NVMe over Fabrics 1.1, figure 34 (discovery).
+//! Source: NVM Express Base Specification 1.4, figures 192 to 196 and 239; 2.0, figure 202 (supported log pages); NVMe
+//! over Fabrics 1.1, figure 34 (discovery).
 
 use model::management::Health;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -17,7 +17,7 @@ pub const ERRORS: u8 = 0x01;
 pub const HEALTH: u8 = 0x02;
 /// Firmware slots.
 pub const FIRMWARE: u8 = 0x03;
-/// Changed namespaces.
+/// Changed namespace list.
 pub const CHANGED_NAMESPACES: u8 = 0x04;
 /// Commands and their effects.
 pub const EFFECTS: u8 = 0x05;
@@ -27,7 +27,7 @@ pub const SELF_TEST: u8 = 0x06;
 pub const PERSISTENT: u8 = 0x0d;
 /// Blocks that cannot be read.
 pub const LBA_STATUS: u8 = 0x0e;
-/// Discovery.
+/// Discovery log.
 pub const DISCOVERY: u8 = 0x70;
 /// Sanitize status.
 pub const SANITIZE: u8 = 0x81;
@@ -39,36 +39,36 @@ pub const SANITIZE: u8 = 0x81;
 pub struct HealthPage {
     /// Bit 0 spare low, 1 temperature, 2 reliability, 3 read only, 4 backup of the volatile memory.
     pub critical_warning: u8,
-    /// In kelvin.
+    /// Temperature in kelvin.
     pub composite_temperature: U16,
     pub available_spare: u8,
     pub available_spare_threshold: u8,
     pub percentage_used: u8,
     pub _reserved6: [u8; 26],
-    /// In thousands of 512 B.
+    /// Data units read, in thousands of 512 B.
     pub data_units_read: Wide,
-    /// In thousands of 512 B.
+    /// Data units written, in thousands of 512 B.
     pub data_units_written: Wide,
     pub host_reads: Wide,
     pub host_writes: Wide,
-    /// In minutes.
+    /// Busy time in minutes.
     pub controller_busy_time: Wide,
     pub power_cycles: Wide,
     pub power_on_hours: Wide,
     pub unsafe_shutdowns: Wide,
     pub media_errors: Wide,
     pub error_log_entries: Wide,
-    /// In minutes.
+    /// Time in minutes.
     pub warning_temperature_time: U32,
-    /// In minutes.
+    /// Time in minutes.
     pub critical_temperature_time: U32,
-    /// In kelvin; 0: no such sensor.
+    /// Temperatures in kelvin; 0: no such sensor.
     pub temperature_sensors: [U16; 8],
     pub _reserved216: [u8; 296],
 }
 
 impl HealthPage {
-    /// The health of a drive.
+    /// Returns the page for the health of a drive.
     pub fn of(health: &Health) -> HealthPage {
         let it = &health.lifetime;
         let number = |value: u64| wide(value.into());
@@ -101,15 +101,15 @@ impl HealthPage {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ErrorEntry {
-    /// Counts up for the life of the controller; 0: no entry.
+    /// Number of the error, counted during the existence of the controller; 0: no entry.
     pub count: U64,
-    /// Of the command.
+    /// Submission queue of the command.
     pub sq_id: U16,
-    /// Of the command.
+    /// Identifier of the command.
     pub cid: U16,
     /// Status, shifted left by one.
     pub status: U16,
-    /// Where in the command; all ones: nowhere in particular.
+    /// Location in the command; all ones: not specific.
     pub location: U16,
     /// First block.
     pub lba: U64,
@@ -141,9 +141,10 @@ pub struct FirmwarePage {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SanitizePage {
-    /// 65536ths of it that are done; all ones when none is under way.
+    /// Completed fraction in units of 1/65536; all ones if none is in progress.
     pub progress: U16,
-    /// Bits 2:0 how the last one went (0 never, 1 done, 2 under way, 3 failed); bit 8: nothing was written since.
+    /// Bits 2:0 result of the last sanitize (0 never, 1 done, 2 in progress, 3 failed); bit 8: nothing was written
+    /// since.
     pub status: U16,
     /// Dword 10 of the command.
     pub cdw10: U32,
@@ -157,11 +158,11 @@ pub struct SanitizePage {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DiscoveryHeader {
-    /// Changes with the content.
+    /// Generation counter, which changes with the content.
     pub generation: U64,
-    /// Entries.
+    /// Number of entries.
     pub records: U64,
-    /// 0.
+    /// Record format: 0.
     pub format: U16,
     /// Reserved.
     pub _reserved18: [u8; 1006],
@@ -171,21 +172,21 @@ pub struct DiscoveryHeader {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DiscoveryEntry {
-    /// 3: TCP.
+    /// Transport type; 3: TCP.
     pub transport: u8,
-    /// 1: IPv4, 2: IPv6.
+    /// Address family; 1: IPv4, 2: IPv6.
     pub family: u8,
-    /// 1: a discovery subsystem, 2: an NVM subsystem, 3: this discovery subsystem.
+    /// Subsystem type; 1: a discovery subsystem, 2: an NVM subsystem, 3: this discovery subsystem.
     pub kind: u8,
-    /// Bits 1:0 secure channel (2: not required); bit 2: flow control can be switched off.
+    /// Bits 1:0 secure channel (2: not required); bit 2: flow control can be disabled.
     pub requirements: u8,
-    /// Of the port.
+    /// Identifier of the port.
     pub port_id: U16,
-    /// All ones: controllers are allocated as hosts connect.
+    /// All ones: controllers are allocated when hosts connect.
     pub cntlid: U16,
-    /// Most entries of an admin queue.
+    /// Maximum entries of an admin queue.
     pub admin_entries: U16,
-    /// Flags.
+    /// Flags of the entry.
     pub flags: U16,
     /// Reserved.
     pub _reserved12: [u8; 20],
@@ -208,28 +209,28 @@ const _: () = assert!(size_of::<SanitizePage>() == 512);
 const _: () = assert!(size_of::<DiscoveryHeader>() == 1024);
 const _: () = assert!(size_of::<DiscoveryEntry>() == 1024);
 
-/// A structure of zeroes.
+/// Returns a structure of zeroes.
 pub fn zeroed<T: FromZeros>() -> T {
     T::new_zeroed()
 }
 
-/// Which part of a log page a command asks for.
+/// The part of a log page that a command requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The page.
+    /// Identifier of the page.
     pub page: u8,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// From this byte on; a multiple of 4.
+    /// First byte, a multiple of 4.
     pub offset: u64,
-    /// What is wanted of it, where that is to be said.
+    /// Log-specific field.
     pub specific: u8,
     /// Keep events of this kind masked: reading the page does not clear them.
     pub retain: bool,
 }
 
 impl Asked {
-    /// From dwords 10 to 13.
+    /// Decodes dwords 10 to 13.
     pub const fn of(dwords: [u32; 4]) -> Asked {
         let [cdw10, cdw11, cdw12, cdw13] = dwords;
         let count = (cdw10 >> 16) as u64 | ((cdw11 & 0xffff) as u64) << 16;

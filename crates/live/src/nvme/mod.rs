@@ -1,9 +1,9 @@
 //! NVMe over TCP: drives as namespaces that the kernel's initiator, SPDK, ESXi and Windows connect to.
 //!
-//! `wire` knows bytes, [`Connection`] PDUs; its queue the commands that are under way, `io` what those of an I/O queue
-//! do. [`Target`] is what all connections share: the subsystem, its controllers, self-tests and history. Admin commands
-//! and those of fabrics are functions of it and of what the drives say (`facts`) to an answer. None of them has a
-//! socket: [`NvmeTcp`] gives them one.
+//! Layers: `wire` handles bytes, and [`Connection`] handles PDUs; the connection's queue holds the commands in
+//! progress, and `io` executes those of an I/O queue. [`Target`] is the state that all connections share: the
+//! subsystem, its controllers, self-tests and history. Admin and fabrics commands are functions of that state and of
+//! the drives' properties (`facts`). These parts have no socket; [`NvmeTcp`] connects them to one.
 
 pub mod admin;
 mod answer;
@@ -52,7 +52,7 @@ pub use service::PROTOCOL;
 pub use subsystem::{DISCOVERY_NQN, Options};
 pub use target::Target;
 
-/// Opcode of all commands of fabrics.
+/// Opcode of all fabrics commands.
 pub(crate) const FABRICS: u8 = 0x7f;
-/// Most bytes of data in a capsule.
+/// Maximum bytes of data in a capsule.
 const IN_CAPSULE: u32 = 8192;

@@ -1,10 +1,10 @@
-//! Namespace Management and Namespace Attachment: namespaces created, deleted, attached and detached.
+//! Namespace Management and Namespace Attachment: namespaces are created, deleted, attached and detached.
 //!
-//! All namespaces of a drive have its format, so one of another format is created only on a drive that has none, and
-//! Format NVM formats all of them (as Identify Controller's FNA says). Over fabrics metadata goes with the data: a
-//! namespace of a format with metadata is created so even if the host did not ask for it, as most programs do not. A
-//! namespace that was attached to any controller is attached to those that connect later. Left out: thin provisioning,
-//! private namespaces, NVM sets and endurance groups.
+//! All namespaces of a drive have its format. So a namespace with another format is created only on a drive that has
+//! no namespace, and Format NVM formats all of them (as Identify Controller's FNA states). Over fabrics, metadata is
+//! transferred with the data. A namespace of a format with metadata is therefore created with extended blocks even if
+//! the host did not request them, as most programs do not. A namespace that was attached to any controller is attached
+//! to those that connect later. Not supported: thin provisioning, private namespaces, NVM sets and endurance groups.
 //! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
 
 use super::answer::{Answer, Later};
@@ -15,9 +15,9 @@ use super::subsystem::Subsystem;
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// All namespaces.
+/// Identifier for all namespaces.
 const ALL: u32 = u32::MAX;
-/// Most entries of a list of controllers.
+/// Maximum number of entries of a list of controllers.
 const MOST_CONTROLLERS: usize = 2047;
 
 /// Operations of both commands.
@@ -28,7 +28,7 @@ mod select {
     pub(super) const DETACH: u32 = 1;
 }
 
-/// What a host wants to have created.
+/// Parameters of a namespace to create.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     blocks: u64,
@@ -61,7 +61,7 @@ impl Wanted {
         }
         Ok(Wanted {
             blocks: size,
-            // The two high bits of the number stand apart.
+            // The two high bits of the number are in a separate field.
             format: usize::from(flbas & 0xf | (flbas >> 5 & 3) << 4),
             flbas,
             dps,
@@ -69,7 +69,7 @@ impl Wanted {
         })
     }
 
-    /// As the event log has it.
+    /// Returns the data for the event log.
     fn event(&self, nsid: u32) -> Vec<u8> {
         let mut event = select::CREATE.to_le_bytes().to_vec();
         event.resize(8, 0);
@@ -83,7 +83,8 @@ impl Wanted {
     }
 }
 
-/// Namespace Management. [`Later::EmptyDrive`] if the drive has to be empty first: ask again.
+/// Executes Namespace Management. Returns [`Later::EmptyDrive`] if the drive must first complete its commands: the
+/// command is then tried again.
 pub(super) fn manage(
     target: &mut Target,
     controller: u16,
@@ -91,7 +92,7 @@ pub(super) fn manage(
     data: &[u8],
     drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
-    // What cannot be written down cannot be divided in another way.
+    // If the division cannot be saved, it cannot be changed.
     let mut all = target.subsystem.options.drives.iter();
     if all.any(|&it| drives.facts(it).read_only) {
         return Err(Status::WRITE_PROTECTED);
@@ -103,7 +104,7 @@ pub(super) fn manage(
     }
 }
 
-/// Where a namespace of this kind can be, and whether its drive has to take another format for it.
+/// Returns the place for such a namespace, and whether its drive must switch to another format.
 fn place(
     subsystem: &Subsystem,
     wanted: &Wanted,
@@ -127,7 +128,7 @@ fn place(
         let Some(bytes) = wanted.blocks.checked_mul(format.data.into()) else {
             continue;
         };
-        // A whole number of units is taken.
+        // A whole number of units is allocated.
         let Some(taken) = bytes.checked_next_multiple_of(UNIT) else {
             continue;
         };
@@ -145,7 +146,7 @@ fn create(
     data: &[u8],
     drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
-    // Of the NVM command set.
+    // Only the NVM command set.
     if sqe.cdw11.get() >> 24 != 0 {
         return Err(Status::INVALID_FIELD);
     }
@@ -220,14 +221,14 @@ fn delete(
     Ok(Answer::Done(0))
 }
 
-/// What was in a namespace goes; the drive deallocates it.
+/// Discards the data of a namespace; the drive deallocates it.
 fn forget(extent: &Extent, drives: &mut dyn Drives) -> Result<(), Status> {
     let rest = drives.facts(extent.drive).bytes - extent.first;
     let bytes = extent.bytes.next_multiple_of(UNIT).min(rest);
     drives.discard(extent.drive, extent.first, bytes)
 }
 
-/// The drive remembers its namespaces, and they are looked at again.
+/// Saves the namespaces of the drive, and reads them again.
 fn remember(target: &mut Target, drive: usize, drives: &mut dyn Drives) -> Result<(), Status> {
     let bytes = drives.facts(drive).bytes;
     let shares = target.subsystem.layout.shares(drive, bytes);
@@ -236,7 +237,7 @@ fn remember(target: &mut Target, drive: usize, drives: &mut dyn Drives) -> Resul
     written
 }
 
-/// A list of controllers: how many, then their identifiers.
+/// Parses a list of controllers: the number, then their identifiers.
 fn controllers(data: &[u8]) -> Result<Vec<u16>, Status> {
     let mut numbers = data
         .chunks_exact(2)
@@ -253,7 +254,7 @@ fn controllers(data: &[u8]) -> Result<Vec<u16>, Status> {
     Ok(list)
 }
 
-/// Namespace Attachment: to, or from, all controllers of a list, or none of them.
+/// Executes Namespace Attachment: attaches to, or detaches from, all controllers of a list, or none of them.
 pub(super) fn attach(
     target: &mut Target,
     sqe: &Sqe,

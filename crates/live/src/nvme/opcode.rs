@@ -6,13 +6,13 @@
 pub mod admin {
     /// Get Log Page.
     pub const GET_LOG: u8 = 0x02;
-    /// Identify.
+    /// Opcode of Identify.
     pub const IDENTIFY: u8 = 0x06;
-    /// Abort.
+    /// Opcode of Abort.
     pub const ABORT: u8 = 0x08;
-    /// Set Features.
+    /// Opcode of Set Features.
     pub const SET_FEATURES: u8 = 0x09;
-    /// Get Features.
+    /// Opcode of Get Features.
     pub const GET_FEATURES: u8 = 0x0a;
     /// Asynchronous Event Request.
     pub const ASYNC_EVENT: u8 = 0x0c;
@@ -22,36 +22,36 @@ pub mod admin {
     pub const SELF_TEST: u8 = 0x14;
     /// Namespace Attachment.
     pub const ATTACHMENT: u8 = 0x15;
-    /// Keep Alive.
+    /// Opcode of Keep Alive.
     pub const KEEP_ALIVE: u8 = 0x18;
     /// Format NVM.
     pub const FORMAT: u8 = 0x80;
-    /// Sanitize.
+    /// Opcode of Sanitize.
     pub const SANITIZE: u8 = 0x84;
-    /// Get LBA Status.
+    /// Opcode of Get LBA Status.
     pub const GET_LBA_STATUS: u8 = 0x86;
-    /// Vendor specific: the power of the namespace's drive is cut.
+    /// Vendor specific: cuts the power of the namespace's drive.
     pub const POWER_CUT: u8 = 0xc0;
 }
 
 /// Opcodes of I/O commands.
 pub mod io {
-    /// Flush.
+    /// Opcode of Flush.
     pub const FLUSH: u8 = 0x00;
-    /// Write.
+    /// Opcode of Write.
     pub const WRITE: u8 = 0x01;
-    /// Read.
+    /// Opcode of Read.
     pub const READ: u8 = 0x02;
-    /// Write Uncorrectable.
+    /// Opcode of Write Uncorrectable.
     pub const WRITE_UNCORRECTABLE: u8 = 0x04;
-    /// Compare.
+    /// Opcode of Compare.
     pub const COMPARE: u8 = 0x05;
-    /// Write Zeroes.
+    /// Opcode of Write Zeroes.
     pub const WRITE_ZEROES: u8 = 0x08;
     /// Dataset Management.
     pub const DATASET: u8 = 0x09;
-    /// Verify.
+    /// Opcode of Verify.
     pub const VERIFY: u8 = 0x0c;
-    /// Copy.
+    /// Opcode of Copy.
     pub const COPY: u8 = 0x19;
 }

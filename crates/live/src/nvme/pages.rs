@@ -1,8 +1,8 @@
-//! Get Log Page: what is in the log pages.
+//! Get Log Page: content of the log pages.
 //!
-//! Every page is made whole when it is asked for, of what the drives, the subsystem and the controller say, and cut to
-//! the part that is wanted.
-//! Source: NVM Express Base Specification 1.4, chapter 5.14; NVMe over Fabrics 1.1, chapter 5.4.
+//! Every page is built completely when it is requested, from the state of the drives, the subsystem and the
+//! controller, and then cut to the requested part. Source: NVM Express Base Specification 1.4, chapter 5.14; NVMe over
+//! Fabrics 1.1, chapter 5.4.
 
 use model::management::SanitizeStatus;
 use zerocopy::IntoBytes;
@@ -20,9 +20,9 @@ use super::persistent;
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// Most bytes of one Get Log Page.
+/// Maximum bytes of one Get Log Page.
 const MOST: u64 = 128 << 10;
-/// All namespaces.
+/// Identifier for all namespaces.
 const ALL: u32 = u32::MAX;
 
 const PAGES: &[u8] = &[
@@ -35,22 +35,22 @@ const PAGES: &[u8] = &[
     log::LBA_STATUS,
     log::SANITIZE,
 ];
-/// Those that are there on request, whatever the drive has.
+/// Pages that are offered on request, whether or not the drive has them.
 const FULL_PAGES: &[u8] = &[log::SELF_TEST, log::PERSISTENT];
 const DISCOVERY_PAGES: &[u8] = &[log::SUPPORTED, log::ERRORS, log::DISCOVERY];
 
-/// Effects: supported; changes data; changes the namespace; changes which namespaces there are.
+/// Effects: supported; changes data; changes the namespace; changes which namespaces exist.
 const SUPPORTED: u32 = 1;
 const CHANGES_DATA: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
 const CHANGES_LIST: u32 = 1 << 3;
-/// Nothing else may run in the namespace meanwhile.
+/// No other command may run in the namespace meanwhile.
 const ALONE: u32 = 1 << 16;
 
-/// Where a host has connected to: address and port.
+/// Address and port that a host has connected to.
 pub(super) type Local = (String, u16);
 
-/// Get Log Page.
+/// Executes Get Log Page.
 pub(super) fn get_log(
     target: &mut Target,
     controller: u16,
@@ -89,7 +89,7 @@ pub(super) fn get_log(
     if asked.offset > page.len() as u64 {
         return Err(Status::INVALID_FIELD);
     }
-    // Beyond the end of a page there are zeroes.
+    // Bytes beyond the end of a page are zeroes.
     page.drain(..asked.offset as usize);
     page.resize(asked.bytes as usize, 0);
     if !asked.retain
@@ -100,7 +100,7 @@ pub(super) fn get_log(
     Ok(page)
 }
 
-/// The log pages that there are.
+/// Returns the identifiers of the supported log pages.
 fn pages(discovery: bool, full: bool) -> Vec<u8> {
     let pages = if discovery { DISCOVERY_PAGES } else { PAGES };
     let more = if full { FULL_PAGES } else { &[] };
@@ -116,7 +116,7 @@ fn errors(controller: Option<&mut Controller>) -> Vec<u8> {
     page
 }
 
-/// Health of the drive of a namespace; of the first drive for the controller as a whole.
+/// Returns the health of the drive of a namespace; for the controller as a whole, of the first drive.
 fn health(
     target: &mut Target,
     controller: u16,
@@ -159,7 +159,7 @@ fn changed(controller: Option<&mut Controller>, retain: bool) -> Vec<u8> {
     page
 }
 
-/// `seconds`: what a format takes.
+/// Returns the sanitize page; `seconds`: duration of a format.
 fn sanitize(status: SanitizeStatus, seconds: u32) -> Vec<u8> {
     let mut data: SanitizePage = zeroed();
     data.progress.set(u16::MAX);
@@ -187,7 +187,7 @@ fn discovery(generation: u64, nqn: &str, local: &Local) -> Vec<u8> {
     entry.transport = 3;
     entry.family = if address.contains(':') { 2 } else { 1 };
     entry.kind = 2;
-    // Flow control can be switched off.
+    // Flow control can be disabled.
     entry.requirements = 1 << 2;
     entry.port_id.set(1);
     entry.cntlid.set(0xffff);

@@ -1,4 +1,5 @@
-//! Admin commands whose completion comes later: requests for events, formats, namespaces that wait for an empty drive.
+//! Admin commands that complete later: asynchronous event requests, formats, and namespace creations that wait until
+//! their drive has no command in flight.
 
 use std::collections::VecDeque;
 
@@ -13,22 +14,22 @@ use super::slots::Stage;
 use super::wire::Status;
 use crate::outbox::Outbox;
 
-/// Those of one admin queue, by their slots.
+/// Such commands of one admin queue, by their slots.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     /// Asynchronous event requests, the oldest first.
     events: VecDeque<u16>,
-    /// Formats that are under way, with the namespaces concerned.
+    /// Formats in progress, with the namespaces concerned.
     formats: Vec<(u16, Vec<u32>)>,
-    /// Namespaces that are to be created when their drive is empty.
+    /// Namespaces to create when their drive has no command in flight.
     creations: Vec<u16>,
 }
 
 impl Parked {
-    /// Keeps a command until what it waits for is there.
+    /// Keeps a command until its event occurs.
     ///
     /// # Errors
-    /// The status for one request for events too many.
+    /// The status for one event request too many.
     pub(super) fn keep(
         &mut self,
         slot: u16,
@@ -55,7 +56,7 @@ impl Parked {
         Ok(())
     }
 
-    /// Requests for events can be aborted; what is in the drive completes soon and is left to it.
+    /// Aborts an event request. A command that is in the drive completes soon and is not aborted.
     pub(super) fn abort(
         &mut self,
         of_queue: u16,
@@ -77,7 +78,7 @@ impl Parked {
         }
     }
 
-    /// Lets go on what can: formats, creations, and what happens by itself.
+    /// Continues commands that can continue: formats, creations, and events.
     pub(super) fn attend(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
         self.formats(queue, out, drives);
         self.creations(queue, out, drives);
@@ -128,7 +129,7 @@ impl Parked {
         }
     }
 
-    /// Answers requests for events as far as there are events.
+    /// Answers event requests while there are events.
     fn tell(&mut self, queue: &mut Queue, out: &mut Outbox) {
         while let Some(&slot) = self.events.front() {
             let event = {
@@ -142,7 +143,7 @@ impl Parked {
         }
     }
 
-    /// The connection has gone: what its formats are to become.
+    /// Decides how the formats of a closed connection continue.
     pub(super) fn abandon(&self, queue: &Queue) {
         let mut target = queue.shared.borrow_mut();
         for &nsid in self.formats.iter().flat_map(|(_, concerned)| concerned) {

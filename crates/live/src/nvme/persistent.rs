@@ -1,21 +1,20 @@
 //! The persistent event log as hosts read it.
 //!
-//! A host establishes a context, which keeps the log as it was then, reads it in as many parts as it likes, and releases
-//! it.
+//! A host establishes a context, which keeps the log as it is then, reads it in any number of parts, and releases it.
 //! Source: NVM Express Base Specification 1.4, chapter 5.14.1.13.
 
 use super::facts::Drives;
 use super::target::Target;
 use super::wire::Status;
 
-/// What a command asks of the log.
+/// Actions of a command.
 mod action {
     pub(super) const READ: u8 = 0;
     pub(super) const ESTABLISH: u8 = 1;
     pub(super) const RELEASE: u8 = 2;
 }
 
-/// The log as a command asks for it: nothing for one that only releases the context.
+/// Returns the requested part of the log; nothing for a command that only releases the context.
 pub(super) fn command(
     target: &mut Target,
     controller: u16,

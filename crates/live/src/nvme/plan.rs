@@ -1,4 +1,4 @@
-//! What an I/O command comes to: checked against its namespace, before its data is asked for.
+//! Plan of an I/O command: checks the command against its namespace before its data is requested.
 //!
 //! Source: NVM Express Base Specification 1.4, chapter 6.
 
@@ -10,12 +10,12 @@ use super::subsystem::Namespace;
 use super::target::Target;
 use super::wire::{Sqe, Status};
 
-/// Flush: all namespaces.
+/// Identifier for all namespaces, in Flush.
 pub(super) const ALL: u32 = u32::MAX;
 /// Bytes of a range of Dataset Management.
 const RANGE: usize = 16;
 
-/// One range of Dataset Management: first block and blocks.
+/// Returns one range of Dataset Management: first block and number of blocks.
 pub(super) fn range(data: &[u8], index: u32) -> Option<(u64, u64)> {
     let start = index as usize * RANGE;
     let bytes = data.get(start..start + RANGE)?;
@@ -24,12 +24,12 @@ pub(super) fn range(data: &[u8], index: u32) -> Option<(u64, u64)> {
     Some((first, blocks.into()))
 }
 
-/// Ranges that a Dataset Management names.
+/// Returns the number of ranges of a Dataset Management.
 pub(super) fn ranges(sqe: &Sqe) -> u32 {
     (sqe.cdw10.get() & 0xff) + 1
 }
 
-/// What a command of this controller comes to.
+/// Returns the plan of a command of this controller.
 pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Status> {
     let controller = target.controller(id).filter(|it| it.ready());
     let controller = controller.ok_or(Status::COMMAND_SEQUENCE)?;
@@ -55,12 +55,12 @@ pub(super) fn plan(target: &mut Target, id: u16, sqe: &Sqe) -> Result<Plan, Stat
     Plan::of(sqe, namespace)
 }
 
-/// What an I/O command comes to.
+/// Plan of an I/O command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) purpose: Purpose,
     pub(super) drive: u16,
-    /// In the drive: first byte and length, metadata not counted.
+    /// First byte in the drive, with the length; metadata is not counted.
     pub(super) offset: u64,
     pub(super) bytes: u32,
 }

@@ -1,10 +1,9 @@
-//! Protection information: a guard, an application tag and a reference tag with each block, in its metadata.
+//! Protection information: a guard, an application tag and a reference tag for each block, in its metadata.
 //!
-//! Eight or sixteen bytes, big endian, at one end of the metadata: a guard of 16, 32 or 64 bits, an application tag, and
-//! a field that a storage tag (for the host's own use) and the reference tag share. Types 1 and 2 tie each block to its
-//! address, type 3 does not.
-//! Source: NVM Express Base Specification 1.4, chapter 8.3; NVM Command Set Specification 1.0, chapter 5.2 (longer guards,
-//! storage tags).
+//! Eight or sixteen bytes, big endian, at one end of the metadata: a guard of 16, 32 or 64 bits, an application tag,
+//! and a field that is shared by a storage tag (for the host's own use) and the reference tag. Types 1 and 2 tie each
+//! block to its address, type 3 does not. Source: NVM Express Base Specification 1.4, chapter 8.3; NVM Command Set
+//! Specification 1.0, chapter 5.2 (longer guards, storage tags).
 
 use super::wire::{Sqe, Status};
 
@@ -25,20 +24,20 @@ static GUARD_64: crc::Crc<u64, crc::Table<16>> =
         residue: 0,
     });
 
-/// How long the guard is, and with it the rest.
+/// Length of the guard, which determines the other fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Guard {
-    /// Sixteen bits, the CRC of T10 DIF: eight bytes in all.
+    /// Sixteen bits, the CRC of T10 DIF: eight bytes of protection information.
     #[default]
     Short,
-    /// 32 bits, CRC-32C: sixteen bytes in all.
+    /// 32 bits, CRC-32C: sixteen bytes of protection information.
     Middle,
-    /// 64 bits: sixteen bytes in all.
+    /// 64 bits: sixteen bytes of protection information.
     Long,
 }
 
 impl Guard {
-    /// As Identify has it (PIF).
+    /// Returns the code in Identify (PIF).
     pub const fn code(self) -> u8 {
         match self {
             Guard::Short => 0,
@@ -47,7 +46,7 @@ impl Guard {
         }
     }
 
-    /// Bytes of the guard.
+    /// Returns the bytes of the guard.
     const fn bytes(self) -> usize {
         match self {
             Guard::Short => 2,
@@ -56,7 +55,7 @@ impl Guard {
         }
     }
 
-    /// Bytes of all.
+    /// Returns the bytes of the protection information.
     pub const fn tuple(self) -> usize {
         match self {
             Guard::Short => 8,
@@ -64,57 +63,57 @@ impl Guard {
         }
     }
 
-    /// Bits that storage and reference tag share.
+    /// Returns the bits that storage and reference tag share.
     const fn space(self) -> u32 {
         (self.tuple() - self.bytes() - 2) as u32 * 8
     }
 }
 
-/// What the metadata of a format can hold.
+/// Protection information that the metadata of a format can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tuple {
-    /// The guard.
+    /// Length of the guard.
     pub guard: Guard,
-    /// Bits of the storage tag; the reference tag has the rest.
+    /// Bits of the storage tag; the remaining bits are the reference tag.
     pub storage: u8,
-    /// Told as a "qualified" format, as the specification has it from 1.1 on.
+    /// Whether it is reported as a "qualified" format, as defined since version 1.1 of the specification.
     pub qualified: bool,
 }
 
-/// What a namespace has.
+/// Protection information of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Protection {
-    /// 0: none; 1 to 3.
+    /// Type 1 to 3; 0: none.
     pub kind: u8,
-    /// In the first bytes of the metadata instead of the last.
+    /// Whether it is in the first bytes of the metadata (false: in the last).
     pub first: bool,
-    /// What there is room for.
+    /// Protection information that the format can hold.
     pub tuple: Tuple,
 }
 
-/// What a command says about it.
+/// Protection checks that a command requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks {
-    /// The controller makes it (writes) or takes it away (reads).
+    /// Whether the controller generates (writes) or removes (reads) the protection information.
     pub act: bool,
-    /// The guard is checked.
+    /// Whether the guard is checked.
     pub guard: bool,
-    /// The application tag is checked, where the mask has ones.
+    /// Whether the application tag is checked, where the mask has ones.
     pub application: bool,
-    /// The reference tag is checked.
+    /// Whether the reference tag is checked.
     pub reference: bool,
-    /// The storage tag is checked.
+    /// Whether the storage tag is checked.
     pub storage: bool,
-    /// Storage tag, and reference tag of the first block: as far as there is room for them, from the low bits on.
+    /// Storage tag, and reference tag of the first block, as many low bits as there is space for.
     pub tags: u128,
-    /// Application tag.
+    /// Expected application tag.
     pub application_tag: u16,
-    /// Which of its bits count.
+    /// Mask of the application tag's bits that are checked.
     pub application_mask: u16,
 }
 
 impl Checks {
-    /// From dwords 2, 3, 12, 14 and 15.
+    /// Decodes dwords 2, 3, 12, 14 and 15.
     pub const fn of(sqe: &Sqe) -> Checks {
         let (cdw12, cdw15) = (sqe.cdw12.get(), sqe.cdw15.get());
         Checks {
@@ -133,7 +132,7 @@ impl Checks {
 }
 
 impl Protection {
-    /// From the byte in which a drive remembers it: as Identify Namespace has it.
+    /// Decodes the byte in which a drive saves it, which is that of Identify Namespace.
     pub const fn of(bits: u8, tuple: Tuple) -> Protection {
         Protection {
             kind: bits & 7,
@@ -142,28 +141,28 @@ impl Protection {
         }
     }
 
-    /// As that byte.
+    /// Returns that byte.
     pub const fn bits(self) -> u8 {
         self.kind | (self.first as u8) << 3
     }
 
-    /// Whether its guard is longer than sixteen bits.
+    /// Checks whether the guard is longer than sixteen bits.
     pub fn is_long(self) -> bool {
         self.tuple.guard != Guard::Short
     }
 
-    /// Bytes of it.
+    /// Returns the bytes of the protection information.
     pub const fn bytes(self) -> usize {
         self.tuple.guard.tuple()
     }
 
-    /// Whether it has room in this much metadata.
+    /// Checks whether it fits into this much metadata.
     pub fn fits(self, metadata: u16) -> bool {
         self.kind == 0 || usize::from(metadata) >= self.bytes()
     }
 
-    /// Between what is stored and what hosts see: the bytes of blocks that were never written are stored as zeroes and
-    /// seen as ones, which switch the checks off.
+    /// Converts between the stored form and the form that hosts see: metadata of blocks that were never written is
+    /// stored as zeroes and seen as ones, which disable the checks.
     pub fn turn(self, metadata: &mut [u8], each: usize) {
         if self.kind == 0 || each < self.bytes() {
             return;
@@ -176,7 +175,7 @@ impl Protection {
         }
     }
 
-    /// Where it is in this metadata.
+    /// Returns its offset in this metadata.
     fn place(self, metadata: usize) -> usize {
         if self.first {
             0
@@ -185,7 +184,7 @@ impl Protection {
         }
     }
 
-    /// The guard of a block: over its data, and over metadata that comes before it.
+    /// Returns the guard of a block: over its data, and over metadata that precedes the guard.
     fn guard_of(self, data: &[u8], metadata: &[u8]) -> u64 {
         let before = &metadata[..self.place(metadata.len())];
         match self.tuple.guard {
@@ -205,12 +204,12 @@ impl Protection {
         }
     }
 
-    /// Bits of the reference tag.
+    /// Returns the bits of the reference tag.
     fn reference_bits(self) -> u32 {
         self.tuple.guard.space() - u32::from(self.tuple.storage)
     }
 
-    /// Storage and reference tag of the block this many after the first.
+    /// Returns storage and reference tag of the block this many after the first.
     fn tags(self, checks: &Checks, index: u32) -> (u128, u128) {
         let bits = self.reference_bits();
         let all = checks.tags & mask(self.tuple.guard.space());
@@ -223,12 +222,12 @@ impl Protection {
         (all >> bits, reference)
     }
 
-    /// The reference tag that a block has by its address.
+    /// Returns the reference tag that follows from a block's address.
     pub fn reference_of(self, lba: u64) -> u128 {
         u128::from(lba) & mask(self.reference_bits())
     }
 
-    /// Whether the tags of a command fit its address.
+    /// Checks that the tags of a command match its address.
     ///
     /// # Errors
     /// [`Status::INVALID_PROTECTION`]: with type 1 the reference tag is the low part of the address.
@@ -244,7 +243,7 @@ impl Protection {
         }
     }
 
-    /// The tags of a command for what follows so many blocks after its first.
+    /// Advances the tags of a command by `blocks` blocks.
     pub fn advance(self, sqe: &mut Sqe, blocks: u32) {
         let (storage, reference) = self.tags(&Checks::of(sqe), blocks);
         let tags = storage << self.reference_bits() | reference;
@@ -253,7 +252,7 @@ impl Protection {
         sqe.cdw2 = ((tags >> 64) as u32).into();
     }
 
-    /// Makes the protection information of the block this many after the first.
+    /// Generates the protection information of the block this many after the first.
     pub fn make(self, checks: &Checks, index: u32, data: &[u8], metadata: &mut [u8]) {
         let at = self.place(metadata.len());
         let guard = self.guard_of(data, metadata).to_be_bytes();
@@ -268,10 +267,10 @@ impl Protection {
     }
 
     /// Checks the block this many after the first. All ones in the application tag (type 3: and the reference tag)
-    /// switch the checks off: so blocks read that were never written.
+    /// disable the checks; blocks that were never written read like that.
     ///
     /// # Errors
-    /// The check that failed first: guard, application tag, storage tag, reference tag.
+    /// The first check that failed: guard, application tag, storage tag, reference tag.
     pub fn check(
         self,
         checks: &Checks,
@@ -313,7 +312,7 @@ impl Protection {
     }
 }
 
-/// So many ones.
+/// Returns a mask of this number of ones.
 fn mask(bits: u32) -> u128 {
     (1u128 << bits) - 1
 }
@@ -411,8 +410,8 @@ mod tests {
         assert_eq!(of(Guard::Short).guard_of(b"123456789", &[0; 8]), 0xd0db);
     }
 
-    /// The test cases of the NVM Command Set Specification: 4 KiB of zeroes, of ones, of bytes
-    /// that count up, and of bytes that count down.
+    /// The test cases of the NVM Command Set Specification: 4 KiB of zeroes, of ones, of ascending bytes, and of
+    /// descending bytes.
     #[test]
     fn the_longer_guards_are_those_of_the_specification() {
         let cases: [Vec<u8>; 4] = [

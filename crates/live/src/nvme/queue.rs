@@ -1,4 +1,4 @@
-//! One queue of a controller: the commands that are under way in it, and how they end.
+//! One queue of a controller: the commands in progress, and their completion.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,15 +12,15 @@ use super::wire::pdu::{FLAG_LAST, FLAG_SUCCESS};
 use super::wire::{Cqe, Encoder, Sqe, Status};
 use crate::outbox::Outbox;
 
-/// Commands before a queue is connected: Connect alone.
+/// Number of commands before a queue is connected: only Connect.
 const BEFORE_CONNECT: u16 = 1;
 
-/// How far a connection has come.
+/// Progress of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Nothing but ICReq may come.
+    /// Only ICReq is allowed.
     Opening,
-    /// Nothing but Connect may come.
+    /// Only Connect is allowed.
     Unconnected,
     /// The admin queue of a controller.
     Admin,
@@ -28,25 +28,25 @@ pub(super) enum Phase {
     Io,
 }
 
-/// The queue.
+/// A queue and its commands.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) shared: Rc<RefCell<Target>>,
     pub(super) phase: Phase,
     pub(super) id: u16,
     pub(super) controller: u16,
-    /// Which life of the controller it belongs to.
+    /// Generation of the controller to which the queue belongs.
     life: u64,
     entries: u16,
     head: u16,
-    /// The host wants to know how far its queue has been taken.
+    /// Whether the host wants the queue's head reported.
     flow_control: bool,
     pub(super) slots: Slots,
     pub(super) encoder: Encoder,
 }
 
 impl Queue {
-    /// One that is not connected to a controller of this target yet.
+    /// Returns a queue that is not yet connected to a controller of this target.
     pub(super) fn new(shared: Rc<RefCell<Target>>) -> Queue {
         Queue {
             shared,
@@ -62,7 +62,7 @@ impl Queue {
         }
     }
 
-    /// It belongs to a controller from now on.
+    /// Connects the queue to a controller.
     pub(super) fn connected(&mut self, to: Connected) {
         self.id = to.queue;
         self.controller = to.controller;
@@ -78,7 +78,7 @@ impl Queue {
         };
     }
 
-    /// Whether the controller still exists and is in the life in which this queue was connected.
+    /// Checks whether the controller still exists in the generation in which this queue was connected.
     pub(super) fn is_alive(&self) -> bool {
         if !matches!(self.phase, Phase::Admin | Phase::Io) {
             return true;
@@ -88,12 +88,12 @@ impl Queue {
         controller.is_some_and(|it| !self.outlived_by(it))
     }
 
-    /// Whether this controller, which has the identifier, is not the one that the queue belongs to.
+    /// Checks whether this controller, which has the identifier, is not the one that the queue belongs to.
     fn outlived_by(&self, controller: &Controller) -> bool {
         self.phase == Phase::Io && controller.life != self.life
     }
 
-    /// The connection ends: the controller, or its queue, is free.
+    /// Ends the connection: releases the controller, or its queue.
     pub(super) fn leave(&self) {
         let mut target = self.shared.borrow_mut();
         match self.phase {
@@ -108,7 +108,7 @@ impl Queue {
         }
     }
 
-    /// Takes a command into the queue: its slot.
+    /// Adds a command to the queue and returns its slot.
     #[inline]
     pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
         let slot = self.slots.take(sqe)?;
@@ -120,13 +120,13 @@ impl Queue {
         Ok(slot)
     }
 
-    /// Ends a command.
+    /// Completes a command.
     #[inline]
     pub(super) fn respond(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
         self.respond_wide(slot, status, u64::from(dw0), out);
     }
 
-    /// Ends a command with dwords 0 and 1.
+    /// Completes a command with dwords 0 and 1.
     #[inline]
     pub(super) fn respond_wide(
         &mut self,
@@ -152,18 +152,18 @@ impl Queue {
         self.slots.release(slot);
     }
 
-    /// Ends a command that failed, and notes it in the error log.
+    /// Completes a failed command, and records it in the error log.
     pub(super) fn fail(&mut self, slot: u16, status: Status, out: &mut Outbox) {
         self.fail_with(slot, status, 0, out);
     }
 
-    /// The same, with dword 0.
+    /// Completes a failed command with dword 0.
     pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
         if !status.is_success() && self.phase != Phase::Unconnected {
             let sqe = self.slots[slot].sqe;
             let mut target = self.shared.borrow_mut();
             let controller = target.controller(self.controller);
-            // The identifier may be a later controller's by now.
+            // The identifier may now belong to a later controller.
             if let Some(controller) = controller.filter(|it| !self.outlived_by(it)) {
                 let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
                 let lba = if self.phase == Phase::Io { lba } else { 0 };
@@ -173,7 +173,7 @@ impl Queue {
         self.respond(slot, status, dw0, out);
     }
 
-    /// Ends a command, whether it failed or not.
+    /// Completes a command, whether it failed or not.
     #[inline]
     pub(super) fn end(&mut self, slot: u16, status: Status, out: &mut Outbox) {
         if status.is_success() {
@@ -183,7 +183,7 @@ impl Queue {
         }
     }
 
-    /// Ends a command with data of `length` bytes, which `fill` writes where they are sent from.
+    /// Completes a command with data of `length` bytes; `fill` writes them into the send buffer.
     #[inline]
     pub(super) fn respond_data(
         &mut self,
@@ -214,7 +214,7 @@ impl Queue {
         }
     }
 
-    /// Ends a command with a page, of which the host takes as much as it has asked for.
+    /// Completes a command with a page, cut to the length that the host requested.
     pub(super) fn respond_page(&mut self, slot: u16, page: &[u8], out: &mut Outbox) {
         let asked = self.slots[slot].sqe.sgl.length.get();
         let length = (page.len() as u32).min(asked);

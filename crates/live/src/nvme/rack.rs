@@ -1,4 +1,4 @@
-//! Drives that are only what a test says they are, and the admin commands of a controller without a connection.
+//! Fake drives with properties set by a test, and the admin commands of a controller without a connection.
 
 use model::management::{Health, LbaFormat, Lifetime, Operation, OperationKind, SanitizeStatus};
 use model::{Span, Time};
@@ -17,7 +17,7 @@ use crate::clock::Wall;
 use crate::port::Notice;
 use crate::store::Share;
 
-/// One drive.
+/// A fake drive.
 #[derive(Clone, Debug)]
 pub(super) struct Fake {
     pub(super) facts: Facts,
@@ -31,7 +31,7 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// A drive of so many bytes with blocks of 512 B, 4096 B, and 512 B with 8 of metadata.
+    /// Returns a drive of this size with blocks of 512 B, 4096 B, and 512 B with 8 of metadata.
     pub(super) fn new(bytes: u64) -> Fake {
         let formats = vec![
             LbaFormat::plain(512),
@@ -83,7 +83,7 @@ impl Fake {
     }
 }
 
-/// All of them, at a time of the test's choice.
+/// All fake drives, at a time chosen by the test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
     pub(super) drives: Vec<Fake>,
@@ -209,7 +209,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Of a subsystem that offers what the drives have, or everything.
+    /// Returns a host of a subsystem that offers the drives' capabilities, or everything.
     pub(super) fn new(drives: impl IntoIterator<Item = Fake>, full: bool) -> Host {
         let mut rack = Rack::of(drives);
         let options = Options {
@@ -230,13 +230,13 @@ impl Host {
         Host { rack, target, id }
     }
 
-    /// A command with data.
+    /// Sends a command with data.
     pub(super) fn send(&mut self, sqe: &Sqe, data: &[u8]) -> Result<Answer, Failure> {
         let local = ("127.0.0.1".into(), 4420);
         admin::command(&mut self.target, self.id, sqe, data, &local, &mut self.rack)
     }
 
-    /// A command with these dwords 10 and 11.
+    /// Sends a command with these dwords 10 and 11.
     pub(super) fn ask(
         &mut self,
         opcode: u8,
@@ -254,19 +254,19 @@ impl Host {
         self.send(&sqe, &[])
     }
 
-    /// The page of an Identify.
+    /// Returns the page of an Identify.
     pub(super) fn identify(&mut self, cns: u8, nsid: u32) -> Vec<u8> {
         page(self.ask(opcode::IDENTIFY, nsid, cns.into(), 0))
     }
 
-    /// So many bytes of a log page.
+    /// Returns this number of bytes of a log page.
     pub(super) fn log(&mut self, number: u8, nsid: u32, bytes: u32) -> Vec<u8> {
         let cdw10 = u32::from(number) | (bytes / 4 - 1) << 16;
         page(self.ask(opcode::GET_LOG, nsid, cdw10, 0))
     }
 }
 
-/// The page that a command has answered with.
+/// Returns the page of an answer.
 pub(super) fn page(answer: Result<Answer, Failure>) -> Vec<u8> {
     match answer {
         Ok(Answer::Page(page)) => page,

@@ -1,11 +1,10 @@
-//! Device self-test: asked for, under way, ended, and the log page that tells of it.
+//! Device self-test: start, progress, end, and the log page with the results.
 //!
-//! A test takes its time by the drive's clock and costs the host's commands nothing. What it can find is what the model
-//! knows to be wrong: a drive that is used up (both tests), blocks that cannot be read (the extended one, which reads the
-//! medium). Left out: segments, tests of the vendor's, and a test that goes on after a restart of the
-//! server.
-//! Source: NVM Express Base Specification 1.4, chapters 5.8, 5.14.1.6 and 8.11; 2.0, figures 205 to 207. How long the
-//! extended test takes is assumed: reading the drive once, at the rate below.
+//! The duration of a test is measured by the drive's clock; the test does not slow the host's commands. It detects
+//! faults that the model knows: a drive at the end of its endurance (both tests), and blocks that cannot be read (the
+//! extended test, which reads the medium). Not supported: segments, vendor-specific tests, and a test that continues
+//! after a restart of the server. Source: NVM Express Base Specification 1.4, chapters 5.8, 5.14.1.6 and 8.11; 2.0,
+//! figures 205 to 207. The duration of the extended test is assumed: reading the drive once, at the rate below.
 
 use std::collections::VecDeque;
 
@@ -15,15 +14,15 @@ use super::facts::Drives;
 use super::subsystem::Subsystem;
 use super::wire::Status;
 
-/// Results that are kept.
+/// Number of results that are kept.
 const RESULTS: usize = 20;
 /// Bytes of a result.
 const RESULT: usize = 28;
-/// What a short test takes; it must not take more than two minutes.
+/// Duration of a short test, at most two minutes.
 const SHORT: Span = Span::from_ms(60_000);
-/// Bytes a second at which the extended test reads the medium. Assumed.
+/// Bytes per second at which the extended test reads the medium. Assumed.
 const BYTES_A_SECOND: u64 = 1 << 30;
-/// All namespaces.
+/// Identifier for all namespaces.
 const ALL: u32 = u32::MAX;
 
 /// Codes of tests.
@@ -33,26 +32,26 @@ pub(super) mod code {
     pub(in crate::nvme) const ABORT: u8 = 0xf;
 }
 
-/// How a test ended, as the log says it.
+/// Result of a test, as in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ended {
-    /// Nothing was found.
+    /// No fault was found.
     Well = 0,
-    /// By a command.
+    /// Aborted by a command.
     Aborted = 1,
-    /// By a reset of the controller.
+    /// Aborted by a reset of the controller.
     Reset = 2,
-    /// Its namespace has gone.
+    /// Aborted because its namespace was deleted.
     NamespaceGone = 3,
-    /// By Format NVM.
+    /// Aborted by Format NVM.
     Formatted = 4,
-    /// A segment failed: the one that is named.
+    /// The named segment failed.
     Failed = 7,
-    /// By Sanitize.
+    /// Aborted by a Sanitize.
     Sanitized = 9,
 }
 
-/// A test under way.
+/// A test in progress.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     code: u8,
@@ -69,45 +68,46 @@ struct Outcome {
     ended: Ended,
     hours: u64,
     nsid: u32,
-    /// Segment, and namespace and block if there is one.
+    /// Segment, and namespace and block if the fault is a block.
     failure: (u8, Option<(u32, u64)>),
 }
 
-/// Tests of a subsystem: one at a time.
+/// Tests of a subsystem, one at a time.
 #[derive(Debug, Default)]
 pub(super) struct SelfTests {
     running: Option<Running>,
-    /// The newest first.
+    /// Results, the newest first.
     results: VecDeque<Outcome>,
 }
 
-/// Segments, as the specification's example numbers them: SMART check, media check.
+/// Segments, numbered as in the specification's example: SMART check, media check.
 const SMART: u8 = 2;
 const MEDIA: u8 = 7;
 
-/// How long the extended test takes for so many bytes.
+/// Returns the duration of the extended test for this capacity.
 fn extended(bytes: u64) -> Span {
-    // Not shorter than the short one.
+    // Not shorter than the short test.
     Span::from_ms(bytes / (BYTES_A_SECOND / 1000)).max(SHORT * 2)
 }
 
-/// Minutes that an extended test takes, for Identify Controller.
+/// Returns the minutes of an extended test, for Identify Controller.
 pub(super) fn extended_minutes(bytes: u64) -> u16 {
     let minutes = extended(bytes).seconds() / 60.0;
     minutes.ceil().min(65_535.0) as u16
 }
 
-/// The drive whose clock counts.
+/// Returns the drive whose clock is used.
 fn clock_of(subsystem: &Subsystem) -> usize {
     let first = subsystem.options.drives.first();
     first.copied().unwrap_or_default()
 }
 
 impl SelfTests {
-    /// Device Self-test: begins a test with this code of this namespace, of all, or (0) of the controller alone.
+    /// Executes Device Self-test: begins a test with this code of this namespace, of all, or (0) of the controller
+    /// alone.
     ///
     /// # Errors
-    /// The status for a test that there is not, or that cannot be now.
+    /// The status for a test that does not exist, or that is not possible now.
     pub(super) fn begin(
         &mut self,
         code: u8,
@@ -148,7 +148,7 @@ impl SelfTests {
         Ok(())
     }
 
-    /// Ends the test whose time has come; without a clock it has come at once.
+    /// Ends the test if its time has passed; without a clock, it ends at once.
     pub(super) fn settle(&mut self, subsystem: &Subsystem, drives: &mut dyn Drives) {
         let Some(running) = self.running else {
             return;
@@ -164,7 +164,7 @@ impl SelfTests {
         self.end(ended, subsystem, drives);
     }
 
-    /// Ends the test that is under way, unless it is over by now.
+    /// Aborts the test in progress, unless it has already ended.
     pub(super) fn interrupt(
         &mut self,
         ended: Ended,
@@ -175,7 +175,7 @@ impl SelfTests {
         self.end(ended, subsystem, drives);
     }
 
-    /// Ends the test that is under way, if one is.
+    /// Ends the test in progress, if there is one.
     fn end(&mut self, ended: Ended, subsystem: &Subsystem, drives: &mut dyn Drives) {
         let Some(running) = self.running.take() else {
             return;
@@ -194,7 +194,7 @@ impl SelfTests {
         });
     }
 
-    /// A controller has been reset: the short test that it began ends, the extended one goes on.
+    /// Handles a reset of a controller: aborts the short test that it began; an extended test continues.
     pub(super) fn reset(
         &mut self,
         controller: u16,
@@ -208,7 +208,7 @@ impl SelfTests {
         }
     }
 
-    /// A namespace goes: a test of it ends.
+    /// Handles the deletion of a namespace: aborts a test of it.
     pub(super) fn namespace_gone(
         &mut self,
         nsid: u32,
@@ -221,7 +221,7 @@ impl SelfTests {
         }
     }
 
-    /// The log page.
+    /// Returns the log page.
     pub(super) fn page(&mut self, subsystem: &Subsystem, drives: &mut dyn Drives) -> Vec<u8> {
         self.settle(subsystem, drives);
         let now = drives.now(clock_of(subsystem));
@@ -234,7 +234,7 @@ impl SelfTests {
         for outcome in &self.results {
             page.extend_from_slice(&outcome.bytes());
         }
-        // What is not there is marked so.
+        // Unused entries are marked as such.
         while page.len() < 4 + RESULTS * RESULT {
             let mut none = [0; RESULT];
             none[0] = 0xf;
@@ -244,7 +244,7 @@ impl SelfTests {
     }
 }
 
-/// What a test finds: the segment, and the block if it is one.
+/// Returns the fault that a test finds: the segment, and the block if the fault is a block.
 fn found(
     subsystem: &Subsystem,
     running: &Running,

@@ -1,4 +1,4 @@
-//! NVMe/TCP as it is asked for, and how to reach what is served.
+//! NVMe/TCP as a protocol of the server, and how clients reach the served drives.
 
 use text::problem::{Problem, Problems};
 
@@ -12,7 +12,7 @@ use crate::protocol::{
 use crate::served::Served;
 use crate::setup::Setup;
 
-/// NVMe/TCP.
+/// The NVMe/TCP protocol.
 pub const PROTOCOL: Protocol = Protocol {
     option: "nvme-tcp",
     value: "ADDR",
@@ -75,7 +75,7 @@ impl Service for AsSubsystem {
                 "serve it without --controller full",
             ));
         }
-        // Hosts would find one namespace, with whatever lies where the others were.
+        // Otherwise hosts would see one namespace, with the data of the former namespaces at their places.
         if drive.shares().is_none() || self.options.full {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Service for AsSubsystem {
                     format!("  drivelab bench-target nvme-tcp://{address}"),
                 ]
             }
-            // For programs that bring their own socket.
+            // For programs with a socket of their own.
             Address::Unix(path) => vec![format!("  {nqn} at unix:{}", path.display())],
             Address::Passed(_) => Vec::new(),
         }

@@ -1,105 +1,105 @@
-//! The commands of a connection that are under way, in a flat table.
+//! The commands in progress of a connection, in a flat table.
 
 use slab::Slab;
 
 use super::wire::{Sqe, Status};
 
-/// Where a command stands.
+/// Progress of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Stage {
-    /// Its capsule is coming in.
+    /// Its capsule is being received.
     #[default]
     Arriving,
-    /// It waits for room to ask for its data.
+    /// It waits for space to request its data.
     WantsData,
-    /// Its data is coming.
+    /// Its data is being received.
     Receiving,
-    /// It waits for room in the drive.
+    /// It waits for space in the drive.
     WantsRoom,
-    /// The drive has it.
+    /// It is in the drive.
     InDrive,
-    /// Asynchronous event request, or a format in progress.
+    /// It is an asynchronous event request, or a format in progress.
     Parked,
 }
 
-/// What an I/O command does when the drive has done its part.
+/// Action of an I/O command when the drive has completed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Purpose {
-    /// Nothing but the completion.
+    /// Only the completion is sent.
     #[default]
     Nothing,
-    /// Data to the host.
+    /// Data is sent to the host.
     Read,
-    /// Data to the store.
+    /// Data is stored.
     Write,
-    /// Data against the store's.
+    /// Data is compared with the stored data.
     Compare,
-    /// The store's protection information is checked.
+    /// The stored protection information is checked.
     Verify,
-    /// Ranges, one after the other.
+    /// Ranges are deallocated in sequence.
     Deallocate,
-    /// Ranges, one after the other, from one place to another.
+    /// Ranges are copied in sequence.
     Copy,
-    /// Zeroes, perhaps with protection information.
+    /// Zeroes are written, optionally with protection information.
     Zeroes,
     /// Blocks are made unreadable.
     Uncorrectable,
-    /// Compare, then the write in the slot of `partner`.
+    /// Data is compared, then the write in the slot of `partner` is executed.
     CompareAndWrite,
 }
 
-/// A command.
+/// A command in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slot {
     pub(super) stage: Stage,
     pub(super) purpose: Purpose,
     pub(super) sqe: Sqe,
-    /// Why it fails, known before it begins.
+    /// Reason for a failure that is known before the command begins.
     pub(super) early: Status,
-    /// Its data as it comes from the host.
+    /// Data received from the host.
     pub(super) data: Vec<u8>,
-    /// Bytes of data that the host is to send.
+    /// Bytes of data that the host must send.
     pub(super) expected: u32,
-    /// The data was damaged on the way.
+    /// Whether the data was damaged in transit.
     pub(super) damaged: bool,
-    /// The drive it is for.
+    /// Index of the drive.
     pub(super) drive: u16,
-    /// In the drive: first byte and length, metadata not counted.
+    /// First byte and length in the drive, without metadata.
     pub(super) offset: u64,
     pub(super) bytes: u32,
-    /// The other one of two fused commands.
+    /// Slot of the other command of a fused pair.
     pub(super) partner: Option<u16>,
-    /// Parts that are in the drive.
+    /// Number of parts that are in the drive.
     pub(super) parts: u32,
-    /// Of a list of ranges: the one that is next, and how far it has gone.
+    /// Index of the next range of a list, and the progress in it.
     pub(super) range: u32,
     pub(super) done_in_range: u64,
-    /// Of a Copy: the range is being written, not read.
+    /// Whether the range of a Copy is being written (false: read).
     pub(super) copied: bool,
 }
 
-/// Why a command is not taken.
+/// Reason why a command is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
-    /// Its identifier is in use.
+    /// The identifier is in use.
     Identifier,
-    /// The queue has no more entries.
+    /// The queue has no free entry.
     Full,
 }
 
-/// The table. A number that was given back is used again first, so that little memory is touched.
+/// The table of commands. A released number is reused first, so that little memory is touched.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Slab<Slot>,
     entries: u16,
-    /// A bit for each identifier in use.
+    /// One bit for each identifier in use.
     identifiers: Vec<u64>,
-    /// Buffers that are not in use.
+    /// Unused buffers.
     spare: Vec<Vec<u8>>,
 }
 
 impl Slots {
-    /// Room for so many commands.
+    /// Returns a table for this number of commands.
     pub(super) fn new(entries: u16) -> Slots {
         Slots {
             slots: Slab::new(),
@@ -109,12 +109,12 @@ impl Slots {
         }
     }
 
-    /// Room for so many commands from now on.
+    /// Changes the number of commands.
     pub(super) fn resize(&mut self, entries: u16) {
         self.entries = entries;
     }
 
-    /// Takes a free slot for this command.
+    /// Allocates a free slot for this command.
     #[inline]
     pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
         let cid = usize::from(sqe.cid.get());
@@ -134,7 +134,7 @@ impl Slots {
         Ok(self.slots.insert(slot) as u16)
     }
 
-    /// The command has ended.
+    /// Releases the slot of a completed command.
     #[inline]
     pub(super) fn release(&mut self, index: u16) {
         let mut slot = self.slots.remove(usize::from(index));
@@ -146,7 +146,7 @@ impl Slots {
         }
     }
 
-    /// Gives back the memory of buffers that are not in use.
+    /// Frees the memory of unused buffers.
     pub(super) fn trim(&mut self) {
         self.spare = Vec::new();
     }

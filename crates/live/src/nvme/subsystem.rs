@@ -1,7 +1,7 @@
 //! A subsystem: its drives, and the namespaces that hosts see in them.
 //!
-//! Drives are namespaces of one subsystem, in order, from 1; where hosts may create namespaces, they are parts of
-//! drives. Left out: several ports, reservations.
+//! Drives are namespaces of one subsystem, in order, starting with 1. If hosts may create namespaces, namespaces are
+//! parts of drives. Not supported: several ports, reservations.
 
 use model::management::{LbaFormat, Operation, OperationKind};
 
@@ -10,14 +10,14 @@ use super::layout::{Extent, Layout};
 use super::protection::Protection;
 use super::wire::Status;
 
-/// Name of the subsystem that only tells where the others are.
+/// Name of the discovery subsystem.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
-/// Most I/O queues of a controller, whatever the drive has.
+/// Maximum number of I/O queues of a controller, independent of the drive.
 const MOST_QUEUES: u16 = 127;
-/// Most namespaces that hosts may create, unless there are more drives.
+/// Maximum number of namespaces that hosts may create, unless there are more drives.
 const MOST_NAMESPACES: u32 = 16;
-/// Most bytes of a command, whatever the drive takes.
+/// Maximum bytes of a command, independent of the drive.
 const MOST_TRANSFER: u32 = 1 << 20;
 
 /// How drives are offered over NVMe/TCP.
@@ -25,20 +25,20 @@ const MOST_TRANSFER: u32 = 1 << 20;
 pub struct Options {
     /// Name of the subsystem.
     pub nqn: String,
-    /// Insert and strip protection information here, so that hosts see plain blocks on formats with metadata (Linux
-    /// refuses metadata over NVMe/TCP).
+    /// Whether protection information is inserted and stripped here, so that hosts see plain blocks in formats with
+    /// metadata (Linux rejects metadata over NVMe/TCP).
     pub strip_metadata: bool,
-    /// Controllers at a time.
+    /// Maximum number of simultaneous controllers.
     pub controllers: u16,
     /// The namespaces: indices of the served drives, in order.
     pub drives: Vec<usize>,
-    /// Offer what hosts and test suites like to try, whether the drive has it or not: namespace management, Copy,
-    /// device self-test, persistent event log. Longer guards come with the drive ([`super::add_formats`]).
+    /// Whether to offer functions that hosts and test suites try even if the drive lacks them: namespace management,
+    /// Copy, device self-test, persistent event log. Longer guards are added to the drive ([`super::add_formats`]).
     pub full: bool,
 }
 
 impl Options {
-    /// A subsystem named after `id`, for drives 0 to `drives`.
+    /// Returns options with a subsystem named after `id`, for drives 0 to `drives`.
     pub fn new(id: &str, drives: usize) -> Options {
         Options {
             nqn: format!("nqn.2026-11.org.drivelab:{id}"),
@@ -50,16 +50,16 @@ impl Options {
     }
 }
 
-/// A format that a host has asked for.
+/// A format that a host has requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// To be begun when the commands that are inside have left.
+    /// To begin when no command is in flight.
     Asked,
     /// In progress.
     Begun,
-    /// In progress, and the connection that asked for it has gone.
+    /// In progress, and the connection that requested it is closed.
     Orphaned,
-    /// The drive does not do it.
+    /// The drive has refused it.
     Refused,
 }
 
@@ -68,34 +68,34 @@ pub(super) enum Work {
 pub(super) struct Namespace {
     /// Index of the drive.
     pub(super) drive: usize,
-    /// Where it begins in the drive, in bytes: a multiple of the block.
+    /// Offset of its first byte in the drive, a multiple of the block size.
     pub(super) first: u64,
-    /// What makes its unique names its own; 0 for the drive's own namespace.
+    /// Value that makes its identifiers unique; 0 for the namespace of a whole drive.
     pub(super) salt: u64,
-    /// Bytes that are allocated to it.
+    /// Allocated bytes.
     pub(super) bytes: u64,
     /// Bytes of data in a block.
     pub(super) block: u32,
     /// Bytes of metadata in a block as stored.
     pub(super) metadata: u16,
-    /// Blocks.
+    /// Number of blocks.
     pub(super) blocks: u64,
     /// Protection information.
     pub(super) protection: Protection,
-    /// Metadata is inserted and stripped here.
+    /// Whether metadata is inserted and stripped here.
     pub(super) strip: bool,
-    /// A format that is asked for or in progress.
+    /// A format that is requested or in progress.
     pub(super) format: Option<Work>,
-    /// A sanitize that was in progress when last looked.
+    /// Whether a sanitize was in progress at the last check.
     pub(super) sanitizing: bool,
-    /// Most bytes of one command, data only.
+    /// Maximum bytes of one command, without metadata.
     pub(super) max_transfer: u32,
-    /// Its data are kept by the members of a pool.
+    /// Whether the members of a pool store the data.
     pub(super) by_member: bool,
 }
 
 impl Namespace {
-    /// Bytes of a block over the wire when metadata goes with the data.
+    /// Returns the bytes of a block on the wire if metadata is transferred with the data.
     pub(super) fn extended(&self) -> u32 {
         self.block + u32::from(if self.strip { 0 } else { self.metadata })
     }
@@ -105,21 +105,21 @@ impl Namespace {
 #[derive(Debug)]
 pub(super) struct Subsystem {
     pub(super) options: Options,
-    /// By their identifiers less one.
+    /// Namespaces by their identifiers less one.
     pub(super) namespaces: Vec<Option<Namespace>>,
-    /// Where they are.
+    /// Placement of the namespaces.
     pub(super) layout: Layout,
     /// Whether any drive has a volatile write cache.
     pub(super) write_cache: bool,
-    /// Whether any is a pool whose members have the data.
+    /// Whether any drive is a pool whose members store the data.
     pub(super) by_member: bool,
-    /// I/O queues of a controller: as many as the drive with the fewest has.
+    /// I/O queues of a controller: the smallest number among the drives.
     pub(super) io_queues: u16,
     pub(super) warning_kelvin: u16,
 }
 
 impl Subsystem {
-    /// Namespaces are read when the first connection comes.
+    /// Returns a subsystem; its namespaces are read when the first connection arrives.
     pub(super) fn new(options: Options) -> Subsystem {
         Subsystem {
             options,
@@ -132,7 +132,7 @@ impl Subsystem {
         }
     }
 
-    /// The namespace of this identifier.
+    /// Returns the namespace with this identifier.
     #[inline]
     pub(super) fn namespace(&mut self, nsid: u32) -> Option<&mut Namespace> {
         self.namespaces
@@ -140,7 +140,7 @@ impl Subsystem {
             .as_mut()
     }
 
-    /// The status for an identifier that no namespace has: where one could be, it is a wrong field.
+    /// Returns the status for an identifier without a namespace: `INVALID_FIELD` if a namespace could have it.
     pub(super) fn absent(&self, nsid: u32) -> Status {
         if nsid != 0 && nsid <= self.most() && self.options.full {
             Status::INVALID_FIELD
@@ -149,13 +149,13 @@ impl Subsystem {
         }
     }
 
-    /// All namespaces, with their identifiers.
+    /// Returns all namespaces, with their identifiers.
     pub(super) fn present(&self) -> impl Iterator<Item = (u32, &Namespace)> {
         let numbered = (1..).zip(&self.namespaces);
         numbered.filter_map(|(nsid, it)| Some((nsid, it.as_ref()?)))
     }
 
-    /// The drive that stands for all of them.
+    /// Returns the drive that represents all of them.
     ///
     /// # Errors
     /// The status for a subsystem without drives.
@@ -164,7 +164,7 @@ impl Subsystem {
         first.copied().ok_or(Status::INVALID_NAMESPACE)
     }
 
-    /// The highest identifier that a namespace may have.
+    /// Returns the highest identifier that a namespace may have.
     pub(super) fn most(&self) -> u32 {
         let drives = self.options.drives.len() as u32;
         if self.options.full {
@@ -174,13 +174,13 @@ impl Subsystem {
         }
     }
 
-    /// Looks at the drives for the first time, if that has not been done.
+    /// Reads the drives for the first time, if that has not been done.
     pub(super) fn begin(&mut self, drives: &mut dyn Drives) {
         let options = &self.options;
         self.layout.begin(&options.drives, options.full, drives);
     }
 
-    /// Looks at the drives: what their namespaces are now.
+    /// Reads the drives: updates their namespaces.
     pub(super) fn look(&mut self, drives: &mut dyn Drives) {
         self.begin(drives);
         self.io_queues = MOST_QUEUES;
@@ -200,7 +200,7 @@ impl Subsystem {
         }
     }
 
-    /// A namespace as it is now. What `old` says of work in progress goes on.
+    /// Returns the present state of a namespace. Work in progress in `old` continues.
     fn seen(&self, extent: &Extent, old: Option<Namespace>, drives: &mut dyn Drives) -> Namespace {
         let drive = extent.drive;
         let facts = drives.facts(drive);
@@ -217,18 +217,18 @@ impl Subsystem {
             blocks: extent.bytes / u64::from(format.data),
             protection: facts.protection,
             strip: self.options.strip_metadata,
-            // What nobody waits for ends when the drive is done.
+            // Formats without a waiting connection end when the drive is done.
             format: old
                 .and_then(|old| old.format)
                 .filter(|&work| work != Work::Orphaned || operation.is_some()),
-            // Whoever sees that it has ended tells the hosts.
+            // The code that detects the end notifies the hosts.
             sanitizing: sanitizes(operation) || old.is_some_and(|old| old.sanitizing),
             max_transfer: transfer(facts.max_transfer),
             by_member: facts.by_member,
         }
     }
 
-    /// What all namespaces of a drive have in common: one without a size.
+    /// Returns the properties that all namespaces of a drive share, as a namespace without a size.
     pub(super) fn common(&self, drive: usize, drives: &mut dyn Drives) -> Namespace {
         let nowhere = Extent {
             drive,
@@ -245,8 +245,8 @@ impl Subsystem {
         self.seen(&nowhere, one.map(|(_, it)| *it), drives)
     }
 
-    /// The connection that asked for a format of this namespace has gone: what has not begun never will, and what has
-    /// goes on, for it is the drive's.
+    /// Handles the end of the connection that requested a format of this namespace: a format that has not begun is
+    /// dropped, and one in progress continues in the drive.
     pub(super) fn abandon(&mut self, nsid: u32) {
         if let Some(namespace) = self.namespace(nsid) {
             namespace.format = match namespace.format {
@@ -257,12 +257,12 @@ impl Subsystem {
     }
 }
 
-/// Whether it is a sanitize.
+/// Checks whether the operation is a sanitize.
 fn sanitizes(operation: Option<Operation>) -> bool {
     operation.is_some_and(|it| it.kind == OperationKind::Sanitize)
 }
 
-/// Most bytes of a command: what the drive takes, as a power of two of 4 KiB, and not more than one PDU should carry.
+/// Returns the maximum bytes of a command: the drive's limit as a power of two of 4 KiB, up to the size of one PDU.
 pub(super) fn transfer(of_drive: Option<u32>) -> u32 {
     let most = of_drive.unwrap_or(MOST_TRANSFER).clamp(4096, MOST_TRANSFER);
     1 << most.ilog2()

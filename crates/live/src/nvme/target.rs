@@ -1,4 +1,4 @@
-//! What all connections of an NVMe/TCP front end share: a subsystem, its controllers, and what it remembers.
+//! State that all connections of an NVMe/TCP front end share: a subsystem, its controllers, self-tests and history.
 
 use super::controller::{Controller, Features, HOST_BEHAVIOR, Notification};
 use super::controllers::Controllers;
@@ -9,19 +9,19 @@ use super::subsystem::{Namespace, Options, Subsystem};
 use super::wire::Status;
 use crate::port::Notice;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub struct Target {
     pub(super) subsystem: Subsystem,
     pub(super) controllers: Controllers,
     pub(super) self_tests: SelfTests,
     pub(super) history: History,
-    /// Changes with what the discovery log says.
+    /// Counter that changes with the content of the discovery log.
     pub(super) generation: u64,
 }
 
 impl Target {
-    /// Nothing connected yet; namespaces are read when the first connection comes.
+    /// Returns a target without connections; namespaces are read when the first connection arrives.
     pub fn new(options: Options) -> Target {
         Target {
             controllers: Controllers::new(options.controllers),
@@ -32,12 +32,12 @@ impl Target {
         }
     }
 
-    /// Controllers that are connected.
+    /// Returns the number of connected controllers.
     pub fn connected(&self) -> usize {
         self.controllers.connected()
     }
 
-    /// Creates a controller for a host; `None` when there are too many.
+    /// Creates a controller for a host; `None` if there are too many.
     pub(super) fn create(
         &mut self,
         discovery: bool,
@@ -54,22 +54,22 @@ impl Target {
             .create(discovery, defaults, host_id, host_nqn, attached)
     }
 
-    /// The controller of this identifier.
+    /// Returns the controller with this identifier.
     #[inline]
     pub(super) fn controller(&mut self, id: u16) -> Option<&mut Controller> {
         self.controllers.get(id)
     }
 
-    /// The namespace of this identifier.
+    /// Returns the namespace with this identifier.
     #[inline]
     pub(super) fn namespace(&mut self, nsid: u32) -> Option<&mut Namespace> {
         self.subsystem.namespace(nsid)
     }
 
-    /// The namespace of this identifier, if it is attached to this controller.
+    /// Returns the namespace with this identifier, if it is attached to this controller.
     ///
     /// # Errors
-    /// The status for an identifier that cannot be, or that no namespace has.
+    /// The status for an invalid identifier, or one without a namespace.
     #[inline]
     pub(super) fn active(&mut self, controller: u16, nsid: u32) -> Result<&mut Namespace, Status> {
         let attached = self.controllers.get(controller);
@@ -79,7 +79,7 @@ impl Target {
         namespace.ok_or(absent)
     }
 
-    /// The namespaces that a command for this one concerns.
+    /// Returns the namespaces that a command for this one concerns.
     ///
     /// # Errors
     /// As [`Target::active`].
@@ -91,19 +91,19 @@ impl Target {
         Ok(vec![nsid])
     }
 
-    /// Whether this controller only tells where the others are.
+    /// Checks whether this controller belongs to the discovery subsystem.
     pub(super) fn is_discovery(&mut self, controller: u16) -> bool {
         self.controllers
             .get(controller)
             .is_some_and(|it| it.discovery)
     }
 
-    /// Whether this controller offers more than the drive has.
+    /// Checks whether this controller offers more than the drive has.
     pub(super) fn is_full(&mut self, controller: u16) -> bool {
         self.subsystem.options.full && !self.is_discovery(controller)
     }
 
-    /// Features as they are without a host's doing.
+    /// Returns the default values of the features.
     fn defaults(&self) -> Features {
         Features {
             arbitration: 0,
@@ -123,7 +123,7 @@ impl Target {
         }
     }
 
-    /// Looks at the drives: what their namespaces are now.
+    /// Reads the drives: updates their namespaces.
     pub(super) fn look(&mut self, drives: &mut dyn Drives) {
         self.subsystem.begin(drives);
         if let Some(&drive) = self.subsystem.options.drives.first() {
@@ -132,7 +132,7 @@ impl Target {
         self.subsystem.look(drives);
     }
 
-    /// Something happened to a drive: this controller is told.
+    /// Notifies this controller of an event of a drive.
     pub(super) fn notice(
         &mut self,
         controller: u16,

@@ -32,7 +32,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// That a member is a copy from so many openings ago.
+/// Returns the message that a member is a copy from `missed` openings ago.
 fn old(missed: u64) -> String {
     format!("an old copy: the pool was opened {} since", times(missed))
 }

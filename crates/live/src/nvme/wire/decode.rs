@@ -1,8 +1,8 @@
-//! Bytes of a connection, taken apart into PDUs as they come.
+//! Decoder: splits the bytes of a connection into PDUs as they arrive.
 //!
-//! Bytes may be cut anywhere. Headers are gathered and checked here (type, direction, lengths, alignment, digests);
-//! data is passed on in pieces, where it lies, so that it is copied once at most. What PDUs mean is not known here.
-//! Source: NVM Express TCP Transport Specification 1.0, chapters 3.3 and 3.6.
+//! The bytes may be split anywhere. Headers are collected and checked here (type, direction, lengths, alignment,
+//! digests). Data is passed on in pieces without copying, so that it is copied at most once. The meaning of PDUs is
+//! handled elsewhere. Source: NVM Express TCP Transport Specification 1.0, chapters 3.3 and 3.6.
 
 use zerocopy::FromBytes;
 
@@ -12,26 +12,26 @@ use super::pdu::{
     IcResp, PduType, TermReq,
 };
 
-/// Longest header, with its digest.
+/// Maximum bytes of a header with its digest.
 const HEADER_MOST: usize = 128 + 4;
-/// Bytes of the part that all headers share.
+/// Bytes of the common part of all headers.
 const COMMON: usize = size_of::<Common>();
-/// Most bytes of a termination request: its header and the PDU header that was at fault.
+/// Maximum bytes of a termination request: its header and the header of the invalid PDU.
 const TERM_MOST: u32 = 152;
 
-/// A connection that has to end, and why.
+/// A protocol violation that ends the connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// For the termination request.
+    /// Fatal error status for the termination request.
     pub fatal: Fatal,
-    /// Offset of the field at fault.
+    /// Offset of the invalid field.
     pub detail: u32,
-    /// For the log.
+    /// Text for the log.
     pub reason: &'static str,
 }
 
 impl Fault {
-    /// A fault without a field.
+    /// Returns a fault without a field.
     pub const fn new(fatal: Fatal, reason: &'static str) -> Fault {
         Fault {
             fatal,
@@ -54,76 +54,76 @@ impl Fault {
 pub enum Header {
     /// The host opens a connection.
     IcReq(IcReq),
-    /// The controller's answer to it.
+    /// The controller's answer to ICReq.
     IcResp(IcResp),
     /// A command; its data may follow.
     Command(CapsuleCmd),
     /// A completion.
     Response(CapsuleResp),
-    /// Data of a write; it follows.
+    /// Data of a write, which follows.
     H2cData(Data),
-    /// Data of a read; it follows.
+    /// Data of a read, which follows.
     C2hData(Data),
-    /// The controller asks for data.
+    /// The controller requests data.
     R2t(Data),
-    /// The other side gives up.
+    /// The other side terminates the connection.
     Term(TermReq),
 }
 
-/// What bytes turned out to be.
+/// A decoded part of the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<'a> {
-    /// A header, and how many bytes of data follow. [`Event::End`] follows too, at once if there is no data.
+    /// A header, and the number of data bytes that follow. [`Event::End`] follows too, at once if there is no data.
     Header(Header, u32),
     /// Data, in order.
     Data(&'a [u8]),
-    /// The PDU is complete. `false`: the data is not what its digest says.
+    /// The PDU is complete; `false` if the data does not match its digest.
     End(bool),
 }
 
-/// What is accepted.
+/// Rules for accepted PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Whether this side is the controller.
     pub controller: bool,
-    /// Headers are followed by a digest.
+    /// Whether headers are followed by a digest.
     pub header_digest: bool,
-    /// Data is followed by a digest.
+    /// Whether data is followed by a digest.
     pub data_digest: bool,
-    /// Most bytes of data in one PDU.
+    /// Maximum bytes of data in one PDU.
     pub most_data: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Gathering the header.
+    /// Collecting the header.
     Header,
     /// Padding, then data, then its digest.
     Body,
 }
 
-/// Takes a connection's bytes apart.
+/// Splits a connection's bytes into PDUs.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// What is accepted. Digests are switched on after the first exchange.
+    /// Rules for accepted PDUs. Digests are enabled after the first exchange.
     pub rules: Rules,
     stage: Stage,
-    /// The header as far as it has come, where it came in pieces.
+    /// The received part of a header that arrived in pieces.
     gathered: [u8; HEADER_MOST],
     have: usize,
-    /// Bytes of padding still to come.
+    /// Bytes of padding that have not arrived.
     padding: u32,
-    /// Bytes of data still to come.
+    /// Bytes of data that have not arrived.
     data: u32,
-    /// Bytes of data digest still to come.
+    /// Bytes of the data digest that have not arrived.
     trailer: u32,
-    /// Whether this PDU's data has a digest, and how it stands.
+    /// Digest of the data so far, if this PDU has one.
     crc: Option<Crc>,
     announced: [u8; 4],
 }
 
 impl Decoder {
-    /// Of a fresh connection, on which no digests are agreed.
+    /// Returns a decoder for a new connection, without digests.
     pub fn new(controller: bool, most_data: u32) -> Decoder {
         Decoder {
             rules: Rules {
@@ -143,11 +143,11 @@ impl Decoder {
         }
     }
 
-    /// Takes from the front of `bytes` what makes the next event; `None` when there is nothing more to be had of them
-    /// (they are then all taken).
+    /// Takes bytes from the front of `bytes` and returns the next event; `None` if more bytes are needed (all are then
+    /// taken).
     ///
     /// # Errors
-    /// What breaks the rules. The connection is then of no more use.
+    /// A protocol violation. The connection is then unusable.
     #[inline]
     pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
         match self.stage {
@@ -156,14 +156,14 @@ impl Decoder {
         }
     }
 
-    /// The first bytes of the PDU that is being gathered, for a termination request.
+    /// Returns the first bytes of the PDU that is being collected, for a termination request.
     pub fn gathered(&self) -> &[u8] {
         &self.gathered[..self.have]
     }
 
     fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
         if self.have == 0 && bytes.len() >= COMMON {
-            // Whole headers are read where they lie.
+            // Complete headers are read in place.
             let (layout, need) = self.rules.layout(bytes)?;
             if bytes.len() >= need {
                 let (whole, rest) = bytes.split_at(need);
@@ -247,7 +247,7 @@ impl Decoder {
     }
 }
 
-/// Where the parts of a PDU lie.
+/// Positions of the parts of a PDU.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     kind: PduType,
@@ -258,8 +258,8 @@ struct Layout {
 }
 
 impl Rules {
-    /// Where the parts of the PDU that opens with `bytes` (at least [`COMMON`]) lie, and the bytes of its header with
-    /// digest.
+    /// Returns the positions of the parts of the PDU that begins with `bytes` (at least [`COMMON`]), and the bytes of
+    /// its header with digest.
     #[inline]
     fn layout(&self, bytes: &[u8]) -> Result<(Layout, usize), Fault> {
         let Ok((common, _)) = Common::ref_from_prefix(bytes) else {
@@ -353,7 +353,7 @@ impl Rules {
     }
 }
 
-/// Reads a header that is known to be long enough.
+/// Reads a header from a sufficient number of bytes.
 #[inline]
 fn read(kind: PduType, bytes: &[u8]) -> Header {
     fn of<T: FromBytes>(bytes: &[u8]) -> T {

@@ -2,22 +2,22 @@
 //!
 //! Source: NVM Express TCP Transport Specification 1.0, chapter 3.3.1 (as in RFC 3720, appendix B.4).
 
-/// A digest in the making.
+/// A digest that is being computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Crc(u32);
 
 impl Crc {
-    /// Takes more bytes in.
+    /// Adds bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0 = crc32c::crc32c_append(self.0, bytes);
     }
 
-    /// As it goes over the wire.
+    /// Returns the digest as sent on the wire.
     pub const fn bytes(self) -> [u8; 4] {
         self.0.to_le_bytes()
     }
 
-    /// Of these bytes.
+    /// Returns the digest of these bytes.
     pub fn of(bytes: &[u8]) -> [u8; 4] {
         let mut crc = Crc::default();
         crc.add(bytes);

@@ -1,4 +1,4 @@
-//! PDUs as bytes, appended to what a connection has to send.
+//! Encoder: appends PDUs to the bytes that a connection sends.
 //!
 //! Source: NVM Express TCP Transport Specification 1.0, chapter 3.6.
 
@@ -13,14 +13,14 @@ use super::pdu::{
 };
 use crate::outbox::Outbox;
 
-/// How one side writes its PDUs.
+/// Parameters with which one side writes its PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Encoder {
-    /// Headers are followed by a digest.
+    /// Whether headers are followed by a digest.
     pub header_digest: bool,
-    /// Data is followed by a digest.
+    /// Whether data is followed by a digest.
     pub data_digest: bool,
-    /// Data begins at a multiple of this many bytes: a multiple of 4, at most 128.
+    /// Alignment of data in bytes: a multiple of 4, at most 128.
     pub alignment: u32,
 }
 
@@ -34,12 +34,12 @@ impl Default for Encoder {
     }
 }
 
-/// The fields of a data PDU or an R2T.
+/// Fields of a data PDU or an R2T.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// Identifier of the command.
     pub cid: u16,
-    /// The controller's tag; 0 in C2HData.
+    /// Tag of the controller; 0 in C2HData.
     pub tag: u16,
     /// First byte, within the data of the command.
     pub offset: u32,
@@ -48,7 +48,7 @@ pub struct Transfer {
 }
 
 impl Encoder {
-    /// The host opens a connection.
+    /// Appends ICReq, with which the host opens a connection.
     pub fn ic_req(out: &mut Outbox, alignment: u8, digests: u8, max_r2t: u32) {
         let pdu = IcReq {
             common: plain(PduType::IcReq, 128),
@@ -61,7 +61,7 @@ impl Encoder {
         out.push(pdu.as_bytes());
     }
 
-    /// The controller's answer.
+    /// Appends ICResp, the controller's answer.
     pub fn ic_resp(out: &mut Outbox, alignment: u8, digests: u8, max_h2c_data: u32) {
         let pdu = IcResp {
             common: plain(PduType::IcResp, 128),
@@ -74,7 +74,7 @@ impl Encoder {
         out.push(pdu.as_bytes());
     }
 
-    /// Gives up. `offending` is the header of the PDU that was at fault, as far as it is known.
+    /// Appends a termination request. `offending` is the known part of the header of the invalid PDU.
     pub fn term(out: &mut Outbox, kind: PduType, fatal: Fatal, detail: u32, offending: &[u8]) {
         let offending = &offending[..offending.len().min(128)];
         let pdu = TermReq {
@@ -87,7 +87,7 @@ impl Encoder {
         out.push(offending);
     }
 
-    /// A command with the data in its capsule.
+    /// Appends a command with the data in its capsule.
     pub fn command(&self, out: &mut Outbox, sqe: &Sqe, data: &[u8]) {
         let common = self.common(PduType::CapsuleCmd, 0, data.len() as u32);
         let pdu = CapsuleCmd { common, sqe: *sqe };
@@ -96,20 +96,20 @@ impl Encoder {
         });
     }
 
-    /// A completion.
+    /// Appends a completion.
     #[inline]
     pub fn response(&self, out: &mut Outbox, cqe: &Cqe) {
         let common = self.common(PduType::CapsuleResp, 0, 0);
         self.put(out, &common, &CapsuleResp { common, cqe: *cqe });
     }
 
-    /// Asks for `length` bytes of the data of a command.
+    /// Appends an R2T for `length` bytes of the data of a command.
     pub fn r2t(&self, out: &mut Outbox, transfer: Transfer, length: u32) {
         let common = self.common(PduType::R2t, 0, 0);
         self.put(out, &common, &transfer.header(common, length));
     }
 
-    /// Data of a write that was asked for.
+    /// Appends requested data of a write.
     pub fn h2c_data(&self, out: &mut Outbox, transfer: Transfer, data: &[u8]) {
         let length = data.len() as u32;
         let common = self.common(PduType::H2cData, transfer.flags, length);
@@ -117,10 +117,10 @@ impl Encoder {
         self.body(rest, |body| body.copy_from_slice(data));
     }
 
-    /// Data of a read, of `length` bytes (not 0); `fill` writes them where they are sent from.
+    /// Appends data of a read, of `length` bytes (not 0); `fill` writes them directly into the send buffer.
     ///
     /// # Errors
-    /// What `fill` says; nothing has been appended then.
+    /// An error of `fill`; nothing has been appended then.
     #[inline]
     pub fn c2h_data<E>(
         &self,
@@ -165,7 +165,7 @@ impl Encoder {
         }
     }
 
-    /// Makes room for the whole PDU and writes header, its digest and padding; returns the room for data and digest.
+    /// Reserves space for the whole PDU and writes header, digest and padding; returns the space for data and digest.
     #[inline]
     fn put<'a, T: IntoBytes + Immutable>(
         &self,

@@ -1,4 +1,4 @@
-//! Entries of submission and completion queues, and how a command points at its data.
+//! Entries of submission and completion queues, and data pointers of commands.
 //!
 //! Source: NVM Express Base Specification 1.4, chapters 4.2, 4.4 and 4.6; NVMe over Fabrics 1.1, chapter 2.
 
@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::status::Status;
 
-/// How a command points at its data (an SGL descriptor).
+/// Data pointer of a command (an SGL descriptor).
 #[derive(
     Clone,
     Copy,
@@ -23,9 +23,9 @@ use super::status::Status;
 )]
 #[repr(C)]
 pub struct Sgl {
-    /// In a capsule: offset of the data within it.
+    /// For data in a capsule: offset within the capsule.
     pub address: U64,
-    /// Bytes.
+    /// Number of bytes.
     pub length: U32,
     /// Zero.
     pub reserved: [u8; 3],
@@ -39,12 +39,12 @@ impl Sgl {
     /// The transport moves the data: C2HData, or R2T and H2CData.
     pub const TRANSPORT: u8 = 0x5a;
 
-    /// Data in the capsule, from its first byte.
+    /// Returns a descriptor for data at the first byte of the capsule.
     pub const fn in_capsule(length: u32) -> Sgl {
         Sgl::of(Sgl::IN_CAPSULE, length)
     }
 
-    /// Data that the transport moves.
+    /// Returns a descriptor for data that the transport moves.
     pub const fn transport(length: u32) -> Sgl {
         Sgl::of(Sgl::TRANSPORT, length)
     }
@@ -75,13 +75,13 @@ impl Sgl {
 )]
 #[repr(C)]
 pub struct Sqe {
-    /// What to do.
+    /// Opcode of the command.
     pub opcode: u8,
-    /// Bits 1:0 fused operation; bits 7:6 how `sgl` is to be read (1 over fabrics).
+    /// Bits 1:0 fused operation; bits 7:6 how `sgl` is interpreted (1 over fabrics).
     pub flags: u8,
-    /// The host's name for the command.
+    /// Command identifier, chosen by the host.
     pub cid: U16,
-    /// Namespace; of fabrics commands, the first byte is their type.
+    /// Namespace; for fabrics commands, the first byte is their type.
     pub nsid: U32,
     /// Dword 2.
     pub cdw2: U32,
@@ -89,7 +89,7 @@ pub struct Sqe {
     pub cdw3: U32,
     /// Metadata pointer: unused over fabrics.
     pub metadata: U64,
-    /// Where the data is.
+    /// Data pointer.
     pub sgl: Sgl,
     /// Dword 10.
     pub cdw10: U32,
@@ -111,17 +111,17 @@ impl Sqe {
     /// Second of two fused commands.
     pub const FUSED_SECOND: u8 = 2;
 
-    /// The fused operation: 0, [`Sqe::FUSED_FIRST`] or [`Sqe::FUSED_SECOND`]; 3 is reserved.
+    /// Returns the fused operation: 0, [`Sqe::FUSED_FIRST`] or [`Sqe::FUSED_SECOND`]; 3 is reserved.
     pub const fn fused(&self) -> u8 {
         self.flags & 3
     }
 
-    /// First logical block (dwords 10 and 11).
+    /// Returns the first logical block (dwords 10 and 11).
     pub const fn slba(&self) -> u64 {
         self.cdw10.get() as u64 | (self.cdw11.get() as u64) << 32
     }
 
-    /// A command that carries `sgl`, over fabrics.
+    /// Returns a command with the descriptor `sgl`, for fabrics.
     pub const fn fabric(opcode: u8, cid: u16, nsid: u32, sgl: Sgl) -> Sqe {
         const NONE: U32 = U32::new(0);
         Sqe {
@@ -163,18 +163,18 @@ pub struct Cqe {
     pub dw0: U32,
     /// Dword 1: depends on the command.
     pub dw1: U32,
-    /// How far the controller has taken the submission queue.
+    /// Head of the submission queue.
     pub sq_head: U16,
     /// Unused over fabrics.
     pub sq_id: U16,
-    /// Of which command.
+    /// Identifier of the completed command.
     pub cid: U16,
     /// Status, shifted left by one.
     pub status: U16,
 }
 
 impl Cqe {
-    /// The status in it.
+    /// Returns the status.
     pub const fn status(&self) -> Status {
         Status::from_field(self.status.get() >> 1)
     }

@@ -1,4 +1,5 @@
-//! NVMe/TCP on the wire: PDUs, queue entries, status codes, digests. Bytes in, events out; no sockets, no meaning.
+//! NVMe/TCP on the wire: PDUs, queue entries, status codes, digests. Converts bytes to events; contains no sockets and
+//! does not interpret PDUs.
 
 pub mod decode;
 pub mod digest;

@@ -1,8 +1,7 @@
 //! Headers of NVMe/TCP's protocol data units, byte for byte.
 //!
-//! Every PDU opens with eight bytes that say what it is and how long; what follows depends on the type. All numbers
-//! are little endian. Left out: the security of TLS and in-band authentication (AUTH PDUs do not exist; they are
-//! fabrics commands).
+//! Every PDU begins with eight bytes that contain its type and length; the rest depends on the type. All numbers are
+//! little endian. Not supported: TLS and in-band authentication (AUTH PDUs do not exist; they are fabrics commands).
 //! Source: NVM Express TCP Transport Specification 1.0, chapter 3.6.
 
 use zerocopy::little_endian::{U16, U32};
@@ -19,32 +18,32 @@ pub const FLAG_LAST: u8 = 1 << 2;
 /// C2HData: the command succeeded and no response capsule follows.
 pub const FLAG_SUCCESS: u8 = 1 << 3;
 
-/// What a PDU is.
+/// Type of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum PduType {
     /// The host opens a connection.
     IcReq = 0x00,
-    /// The controller's answer to it.
+    /// The controller's answer to ICReq.
     IcResp = 0x01,
-    /// The host gives up, with a reason.
+    /// The host terminates the connection, with a reason.
     H2cTermReq = 0x02,
-    /// The controller gives up, with a reason.
+    /// The controller terminates the connection, with a reason.
     C2hTermReq = 0x03,
-    /// A command, perhaps with data.
+    /// A command, optionally with data.
     CapsuleCmd = 0x04,
     /// A completion.
     CapsuleResp = 0x05,
-    /// Data of a write that the controller asked for.
+    /// Data of a write that the controller requested.
     H2cData = 0x06,
     /// Data of a read.
     C2hData = 0x07,
-    /// The controller asks for data of a write ("ready to transfer").
+    /// The controller requests data of a write ("ready to transfer").
     R2t = 0x09,
 }
 
 impl PduType {
-    /// The type of this code, if there is one.
+    /// Returns the type with this code, if there is one.
     pub const fn of(code: u8) -> Option<PduType> {
         Some(match code {
             0x00 => PduType::IcReq,
@@ -60,7 +59,7 @@ impl PduType {
         })
     }
 
-    /// Bytes of the header, without digest and padding.
+    /// Returns the bytes of the header, without digest and padding.
     pub const fn header_bytes(self) -> usize {
         match self {
             PduType::IcReq | PduType::IcResp => 128,
@@ -74,7 +73,7 @@ impl PduType {
         }
     }
 
-    /// Whether data may follow the header.
+    /// Checks whether data may follow the header.
     pub const fn carries_data(self) -> bool {
         matches!(
             self,
@@ -86,8 +85,8 @@ impl PduType {
         )
     }
 
-    /// Whether digests are never used with it: they are agreed on only by the first exchange, and a termination must
-    /// be readable whatever went wrong.
+    /// Checks whether the type never has digests: they are agreed in the first exchange, and a termination request
+    /// must be readable after any error.
     pub const fn without_digests(self) -> bool {
         matches!(
             self,
@@ -95,7 +94,7 @@ impl PduType {
         )
     }
 
-    /// Whether the host sends it.
+    /// Checks whether the host sends it.
     pub const fn from_host(self) -> bool {
         matches!(
             self,
@@ -104,7 +103,7 @@ impl PduType {
     }
 }
 
-/// The eight bytes that every PDU opens with.
+/// The eight bytes at the beginning of every PDU.
 #[derive(
     Clone,
     Copy,
@@ -120,15 +119,15 @@ impl PduType {
 )]
 #[repr(C)]
 pub struct Common {
-    /// [`PduType`].
+    /// Type; see [`PduType`].
     pub kind: u8,
-    /// `FLAG_...`.
+    /// Flags, `FLAG_...`.
     pub flags: u8,
-    /// Bytes of the header, this part included.
+    /// Bytes of the header, including this part.
     pub header_bytes: u8,
-    /// Where the data begins, from the first byte of the PDU; 0 without data.
+    /// Offset of the data from the first byte of the PDU; 0 without data.
     pub data_offset: u8,
-    /// Bytes of all, digests and padding included.
+    /// Bytes of the whole PDU, including digests and padding.
     pub bytes: U32,
 }
 
@@ -138,15 +137,15 @@ pub struct Common {
 )]
 #[repr(C)]
 pub struct IcReq {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
     /// Version of the format of PDUs: 0.
     pub version: U16,
-    /// Alignment of data that the host wants: (value + 1) x 4 bytes.
+    /// Alignment of data that the host requires: (value + 1) x 4 bytes.
     pub alignment: u8,
     /// Bit 0: header digests; bit 1: data digests.
     pub digests: u8,
-    /// Most R2Ts of a command at a time, less one.
+    /// Maximum number of simultaneous R2Ts of a command, less one.
     pub max_r2t: U32,
     /// Zero.
     pub reserved: [u8; 112],
@@ -158,15 +157,15 @@ pub struct IcReq {
 )]
 #[repr(C)]
 pub struct IcResp {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
     /// Version of the format of PDUs: 0.
     pub version: U16,
-    /// Alignment of data that the controller wants: (value + 1) x 4 bytes.
+    /// Alignment of data that the controller requires: (value + 1) x 4 bytes.
     pub alignment: u8,
     /// Bit 0: header digests; bit 1: data digests.
     pub digests: u8,
-    /// Most bytes of data in one H2CData.
+    /// Maximum bytes of data in one H2CData.
     pub max_h2c_data: U32,
     /// Zero.
     pub reserved: [u8; 112],
@@ -178,7 +177,7 @@ pub struct IcResp {
 )]
 #[repr(C)]
 pub struct CapsuleCmd {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
     /// The command.
     pub sqe: Sqe,
@@ -190,19 +189,19 @@ pub struct CapsuleCmd {
 )]
 #[repr(C)]
 pub struct CapsuleResp {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
     /// The completion.
     pub cqe: Cqe,
 }
 
-/// The header of data in either direction, and of an R2T, whose fields are the same.
+/// The header of data in either direction, and of an R2T, which has the same fields.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
 #[repr(C)]
 pub struct Data {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
     /// Identifier of the command.
     pub cid: U16,
@@ -210,42 +209,42 @@ pub struct Data {
     pub tag: U16,
     /// First byte, within the data of the command.
     pub offset: U32,
-    /// Bytes.
+    /// Number of bytes.
     pub length: U32,
     /// Zero.
     pub reserved: U32,
 }
 
-/// Either side gives up. The header of the PDU that was at fault follows.
+/// A termination request of either side. The header of the invalid PDU follows.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
 #[repr(C)]
 pub struct TermReq {
-    /// How it opens.
+    /// Common part of the header.
     pub common: Common,
-    /// [`super::Fatal`].
+    /// Fatal error status; see [`super::Fatal`].
     pub fatal: U16,
-    /// Offset of the field at fault.
+    /// Offset of the invalid field.
     pub detail: U32,
     /// Zero.
     pub reserved: [u8; 10],
 }
 
-/// Why a connection has to end: the fatal error status of a termination request.
+/// Reason for the end of a connection: the fatal error status of a termination request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum Fatal {
-    /// A field of a header is wrong.
+    /// A field of a header is invalid.
     InvalidHeader = 1,
-    /// A PDU that cannot come now.
+    /// The PDU is not allowed now.
     Sequence = 2,
     /// The digest of a header does not match.
     HeaderDigest = 3,
-    /// Data outside of what was asked for.
+    /// Data is outside the requested range.
     OutOfRange = 4,
     /// More data or commands than agreed.
     LimitExceeded = 5,
-    /// Something this side does not do.
+    /// An unsupported function.
     Unsupported = 6,
 }

@@ -10,25 +10,25 @@ pub struct Status(u16);
 const DNR: u16 = 1 << 14;
 
 impl Status {
-    /// As asked.
+    /// Success.
     pub const SUCCESS: Status = Status(0);
     /// No such command.
     pub const INVALID_OPCODE: Status = Status::fixed(0, 0x01);
-    /// A field of the command is wrong.
+    /// A field of the command is invalid.
     pub const INVALID_FIELD: Status = Status::fixed(0, 0x02);
-    /// A command of that identifier is under way.
+    /// A command with that identifier is in progress.
     pub const COMMAND_ID_CONFLICT: Status = Status::fixed(0, 0x03);
-    /// The data could not be moved.
+    /// The data could not be transferred.
     pub const DATA_TRANSFER_ERROR: Status = Status(0x04);
     /// The controller failed.
     pub const INTERNAL_ERROR: Status = Status(0x06);
-    /// Aborted on request.
+    /// Aborted by an Abort command.
     pub const ABORT_REQUESTED: Status = Status::fixed(0, 0x07);
-    /// Its queue was deleted.
+    /// Aborted because its queue was deleted.
     pub const ABORTED_SQ_DELETION: Status = Status(0x08);
-    /// The other one of two fused commands failed.
+    /// The other command of a fused pair failed.
     pub const ABORTED_FAILED_FUSED: Status = Status::fixed(0, 0x09);
-    /// The other one of two fused commands is not there.
+    /// The other command of a fused pair is missing.
     pub const ABORTED_MISSING_FUSED: Status = Status::fixed(0, 0x0a);
     /// No such namespace, or no such format.
     pub const INVALID_NAMESPACE: Status = Status::fixed(0, 0x0b);
@@ -38,25 +38,25 @@ impl Status {
     pub const DATA_SGL_LENGTH_INVALID: Status = Status::fixed(0, 0x0f);
     /// A descriptor that is not supported.
     pub const SGL_TYPE_INVALID: Status = Status::fixed(0, 0x11);
-    /// The offset within the capsule is wrong.
+    /// The offset within the capsule is invalid.
     pub const SGL_OFFSET_INVALID: Status = Status::fixed(0, 0x16);
-    /// The keep-alive timer ran out.
+    /// The keep-alive timer expired.
     pub const KEEP_ALIVE_EXPIRED: Status = Status(0x18);
     /// The last sanitize failed.
     pub const SANITIZE_FAILED: Status = Status::fixed(0, 0x1c);
-    /// A sanitize is under way.
+    /// A sanitize is in progress.
     pub const SANITIZE_IN_PROGRESS: Status = Status(0x1d);
     /// The namespace is write protected.
     pub const WRITE_PROTECTED: Status = Status::fixed(0, 0x20);
-    /// Interrupted; worth a retry.
+    /// Interrupted; a retry may succeed.
     pub const COMMAND_INTERRUPTED: Status = Status(0x21);
-    /// Damaged on the way; worth a retry.
+    /// Damaged in transit; a retry may succeed.
     pub const TRANSIENT_TRANSPORT: Status = Status(0x22);
     /// Beyond the end of the namespace.
     pub const LBA_OUT_OF_RANGE: Status = Status::fixed(0, 0x80);
-    /// There is no room for the data.
+    /// There is no space for the data.
     pub const CAPACITY_EXCEEDED: Status = Status::fixed(0, 0x81);
-    /// A format is under way.
+    /// A format is in progress.
     pub const FORMAT_IN_PROGRESS: Status = Status(0x84);
 
     /// Too many asynchronous event requests.
@@ -67,86 +67,86 @@ impl Status {
     pub const INVALID_LOG_PAGE: Status = Status::fixed(1, 0x09);
     /// No such format.
     pub const INVALID_FORMAT: Status = Status::fixed(1, 0x0a);
-    /// No such feature to be saved.
+    /// The feature cannot be saved.
     pub const FEATURE_NOT_SAVEABLE: Status = Status::fixed(1, 0x0d);
     /// The feature cannot be changed.
     pub const FEATURE_NOT_CHANGEABLE: Status = Status::fixed(1, 0x0e);
-    /// The feature is not one of a namespace.
+    /// The feature does not belong to a namespace.
     pub const FEATURE_NOT_NAMESPACE: Status = Status::fixed(1, 0x0f);
 
-    /// Namespace Management: there is not as much unallocated capacity.
+    /// Namespace Management: insufficient unallocated capacity.
     pub const INSUFFICIENT_CAPACITY: Status = Status::fixed(1, 0x15);
     /// Namespace Management: all namespace identifiers are in use.
     pub const NO_NAMESPACE_ID: Status = Status::fixed(1, 0x16);
-    /// Namespace Attachment: it is attached already.
+    /// Namespace Attachment: the namespace is already attached.
     pub const ALREADY_ATTACHED: Status = Status::fixed(1, 0x18);
-    /// Namespace Attachment: it is not attached.
+    /// Namespace Attachment: the namespace is not attached.
     pub const NOT_ATTACHED: Status = Status::fixed(1, 0x1a);
     /// Namespace Management: a capacity below the size.
     pub const THIN_PROVISIONING: Status = Status::fixed(1, 0x1b);
-    /// Namespace Attachment: a list with a controller that is not there.
+    /// Namespace Attachment: the list contains a controller that does not exist.
     pub const CONTROLLER_LIST: Status = Status::fixed(1, 0x1c);
-    /// A device self-test is under way.
+    /// A device self-test is in progress.
     pub const SELF_TEST_IN_PROGRESS: Status = Status::fixed(1, 0x1d);
 
-    /// Connect: a format of its data that is not known.
+    /// Connect: the format of its data is unknown.
     pub const CONNECT_FORMAT: Status = Status::fixed(1, 0x80);
-    /// Connect: the controller is taken.
+    /// Connect: the controller is in use.
     pub const CONNECT_BUSY: Status = Status(0x181);
-    /// Connect: a parameter is wrong; dword 0 says where.
+    /// Connect: a parameter is invalid; dword 0 names the field.
     pub const CONNECT_INVALID: Status = Status::fixed(1, 0x82);
-    /// Connect: the host may not.
+    /// Connect: the host is not allowed.
     pub const CONNECT_INVALID_HOST: Status = Status::fixed(1, 0x84);
 
     /// Two attributes of a command contradict each other.
     pub const CONFLICTING_ATTRIBUTES: Status = Status::fixed(1, 0x80);
-    /// The namespace has no (such) protection information.
+    /// The namespace does not have (such) protection information.
     pub const INVALID_PROTECTION: Status = Status::fixed(1, 0x81);
 
-    /// Copy: more, or longer, ranges than the namespace takes.
+    /// Copy: more, or longer, ranges than the namespace allows.
     pub const COMMAND_SIZE_LIMIT: Status = Status::fixed(1, 0x83);
     /// Copy: source and destination have different formats.
     pub const INCOMPATIBLE_NAMESPACE: Status = Status::fixed(1, 0x85);
-    /// Copy: it cannot be done faster than by reading and writing.
+    /// Copy: no faster method than reading and writing is available.
     pub const FAST_COPY_NOT_POSSIBLE: Status = Status::fixed(1, 0x86);
     /// Copy: the destination overlaps a source.
     pub const OVERLAPPING_RANGE: Status = Status::fixed(1, 0x87);
 
-    /// The medium failed to take the data.
+    /// The medium failed to store the data.
     pub const WRITE_FAULT: Status = Status(0x280);
-    /// The medium could not give the data back; the drive has tried again itself.
+    /// The medium could not return the data, even after the drive's own retries.
     pub const UNRECOVERED_READ: Status = Status::fixed(2, 0x81);
     /// Protection information: the guard does not match the data.
     pub const GUARD_CHECK: Status = Status::fixed(2, 0x82);
-    /// Protection information: another application tag.
+    /// Protection information: the application tag does not match.
     pub const APPLICATION_TAG_CHECK: Status = Status::fixed(2, 0x83);
-    /// Protection information: another reference tag.
+    /// Protection information: the reference tag does not match.
     pub const REFERENCE_TAG_CHECK: Status = Status::fixed(2, 0x84);
-    /// Protection information: another storage tag.
+    /// Protection information: the storage tag does not match.
     pub const STORAGE_TAG_CHECK: Status = Status::fixed(2, 0x88);
-    /// What was compared differs.
+    /// The compared data differs.
     pub const COMPARE_FAILURE: Status = Status::fixed(2, 0x85);
 
     const fn fixed(kind: u16, code: u16) -> Status {
         Status(kind << 8 | code | DNR)
     }
 
-    /// From the 15 bits of a completion.
+    /// Returns the status from the 15 bits of a completion.
     pub const fn from_field(field: u16) -> Status {
         Status(field & 0x7fff)
     }
 
-    /// As the 15 bits of a completion.
+    /// Returns the 15 bits of a completion.
     pub const fn field(self) -> u16 {
         self.0
     }
 
-    /// Type and code without "do not retry" and "more", to compare with.
+    /// Returns type and code without "do not retry" and "more", for comparisons.
     pub const fn code(self) -> u16 {
         self.0 & 0x7ff
     }
 
-    /// Whether it is a success.
+    /// Checks whether it is a success.
     pub const fn is_success(self) -> bool {
         self.code() == 0
     }

@@ -20,7 +20,7 @@ const LOADS: [(&str, u32, u32); 4] = [
 
 /// Few dies that all collect: how their collections lie to each other lasts for some 400,000 I/Os, so a run shorter than
 /// that has one of many possible tails, and its slices agree with each other. No interval of one run can know that
-/// (`docs/decisions/0043-design-effect.md`). Here it is held that it gets no worse.
+/// (`docs/decisions/0043-histograms-and-intervals.md`). Here it is held that it gets no worse.
 const FALLS_SHORT: (&str, u32, u32) = ("960evo-250", 0, 4);
 const OF_THOSE_THAT_FALL_SHORT: u64 = 24;
 

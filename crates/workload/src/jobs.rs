@@ -6,7 +6,7 @@
 //!
 //! Threads of a phase start one after the other, [`START_GAP`] apart at most: fio wakes each when all are made, and each
 //! then opens its files and has its buffers made. Threads that started at the same nanosecond would issue paced I/Os at
-//! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
+//! the same nanoseconds for ever (`docs/decisions/0108-latency-accounting.md`).
 
 use core::hint::cold_path;
 

@@ -6,7 +6,7 @@
 //! second comes would be said to write a thousandfold. So each copy goes into an account, and each unit that the host
 //! hands over takes its part of the account, as a part of the room there is (average cost, as in a store of goods). What is
 //! charged and what is left is always what was spent, so over many writes it is the amplification that is measured.
-//! Why: `docs/decisions/0046-write-amplification-of-few-writes.md`.
+//! Why: `docs/decisions/0046-write-amplification.md`.
 //!
 //! In a steady state the room there is has cost what the dies' last victims cost: after a warm-up it is valued so, since an
 //! account that is off at the start stays off for as many writes as there is room. Leaves out: that a unit written with one bit a

@@ -7,7 +7,7 @@
 //! moment.
 //!
 //! Conditions are those of `[ratings]`: depth, block and span; sustained writes in steady state, or writes to a new
-//! drive, whose reads are of data that has just been written (decision 0014). A host is simulated too, as the maker
+//! drive, whose reads are of data that has just been written (decision 0010). A host is simulated too, as the maker
 //! used one. Source of the method: decision 0067.
 //!
 //! Not modelled: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose

@@ -7,11 +7,10 @@
 //! Until then every seed runs again, as long as all its previous runs together, at most [`ROUNDS`] times. A mean that
 //! is still unknown is shown and marked.
 //!
-//! A point that ends when its percentiles are known begins with few I/Os and may continue for more rounds
-//! (`docs/decisions/0055-full-until-known.md`). In a suite that has such points, a point stops when its interval could
-//! not become narrow enough even after the last round: an interval narrows with the square root of the I/Os
-//! (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Not detected: changes slower than the longest of these
-//! runs.
+//! A point that ends when its percentiles are known begins with few I/Os and may continue for more rounds. In a suite
+//! that has such points, a point stops when its interval could not become narrow enough even after the last round: an
+//! interval narrows with the square root of the I/Os (`docs/decisions/0044-seeds-and-run-lengths.md`). Not detected:
+//! changes slower than the longest of these runs.
 
 use super::measure::measurement;
 use super::results::Measurement;

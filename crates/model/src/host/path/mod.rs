@@ -213,7 +213,7 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decisions 0120, 0121).
+    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decision 0120).
 
     /// A core's piece of work has ended: what it was done for comes about, and the core goes on.
     #[inline(always)]

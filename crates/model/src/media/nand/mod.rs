@@ -13,9 +13,8 @@
 //! Where there is memory for a part of the map only, reads look it up on the medium first (`map_memory`).
 //!
 //! Leaves out: parity dies; temperature; the map's own writes, but for a share of each write; and what each part says it leaves out.
-//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md`,
-//! `0025-nand-channels.md`, `0041-what-collection-costs-firmware.md`, `0042-tables-behind-a-flush.md` and
-//! `0050-parts-of-a-nand-drive.md`.
+//! Why it is built so: `docs/decisions/0010-nand-structure.md`, `0039-media-are-traits.md`,
+//! `0040-steady-from-the-start.md` and `0041-firmware-costs.md`.
 
 mod array;
 mod buffer;
@@ -191,7 +190,7 @@ impl Nand {
         &self.shared.ftl
     }
 
-    /// An event comes about. Those of reads are compiled into [`Nand::advance`]; the others are called (decision 0121).
+    /// An event comes about. Those of reads are compiled into [`Nand::advance`]; the others are called (decision 0120).
     #[inline(always)]
     fn event(&mut self, now: Time, event: Event) {
         match event {
@@ -319,7 +318,7 @@ impl Nand {
         if self.shared.array.works(die) {
             return;
         }
-        // One that does only reads is not asked again (decision 0122); a debug build asks.
+        // One that does only reads is not asked again (decision 0120); a debug build asks.
         if self.buffer.page_ready() || !self.shared.array.rests_again(die) {
             return self.begin_next_work(now, die);
         }

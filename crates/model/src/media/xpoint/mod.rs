@@ -385,7 +385,7 @@ impl XPoint {
     }
 
     /// Lets happen one round of what is due at `now`. The front and the path that every drive has, through which reads go, are
-    /// compiled into it; what is rarer is called (decision 0121).
+    /// compiled into it; what is rarer is called (decision 0120).
     #[inline(always)]
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(0, now, done);

@@ -1,5 +1,6 @@
 //! How warm a drive becomes at a load, and what heat would have to be for a fall of its rate: arithmetic with the watts of a simulated
-//! run and the one mass and one resistance of the drive's file (`[thermal]`; decision 0093). No run of the model slows down by heat.
+//! run and the one mass and one resistance of the drive's file (`[thermal]`; decision 0070).
+//! No run of the model slows down by heat.
 //!
 //! A drive that protects itself by whatever means ends at a power that keeps it at its limit: so what is left of the rate says how
 //! much heat leaves it, and that says when the limit was reached. From the model are watts at the full rate and idle; between them

@@ -13,7 +13,7 @@ impl AgainstSheet {
             return String::from(
                 "The last run of the whole ledger that was written here is older than this comparison, which \
                  `drivelab reproduce --against-sheet` makes anew. The tables below are of that run, before the P4510, \
-                 P3600 and 980 PRO were set from measurements (decision 0069).\n",
+                 P3600 and 980 PRO were set from measurements (decision 0100).\n",
             );
         }
         let mut text = String::from(

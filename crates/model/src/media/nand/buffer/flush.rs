@@ -2,7 +2,7 @@
 //! saved.
 //!
 //! Flushes that wait while tables are saved share the next save. Leaves out that saving them keeps dies.
-//! Source: `docs/decisions/0042-tables-behind-a-flush.md`.
+//! Source: `docs/decisions/0041-firmware-costs.md`.
 
 use alloc::vec::Vec;
 

@@ -6,7 +6,7 @@
 //! cannot deadlock, because one block is kept back for copies.
 //!
 //! Each unit that is moved also costs the firmware time, and there is one firmware for all dies: with many dies that,
-//! and not they, bounds how much a drive can write at random (`docs/decisions/0041-what-collection-costs-firmware.md`).
+//! and not they, bounds how much a drive can write at random (`docs/decisions/0041-firmware-costs.md`).
 
 mod bursts;
 mod idle;

@@ -3,7 +3,7 @@
 //! What is in flight is never spread evenly over them, so reads wait longer, and more differently, than for one processor
 //! that is as fast as all of them. A command takes its time once, before its first sense; commands pass each other. Leaves
 //! out: writes, what is in the controller's memory already, and a command's senses beyond its first. How firmware parts its
-//! work is not published; `docs/decisions/0118` has what speaks for it.
+//! work is not published; `docs/decisions/0100` has what speaks for it.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,15 +1,16 @@
-//! Where a command's time went.
+//! Latency breakdown (anatomy) of a command.
 //!
-//! Each layer adds the parts it causes; a layer above adds its own to those of the layer below, so the sum is the
-//! latency seen from the top, to the nanosecond. A command that is split (a large read over many dies) reports the
-//! parts of the piece that finished last, which is the one everybody waited for.
+//! Each layer adds the parts that it causes. A layer above adds its own parts to those of the layer below, so the sum
+//! is the latency seen from the top, exact to the nanosecond. A command that is split (such as a large read over many
+//! dies) reports the parts of the piece that finished last, because the command waited for that piece.
 
 use crate::time::Span;
 
-/// Makes [`Part`] of a list of reasons, in the order a command meets them: each with its short name for tables and charts.
+/// Defines [`Part`] from a list of reasons, in the order in which a command meets them. Each has a short name for
+/// tables and charts.
 macro_rules! parts {
     ($($(#[$doc:meta])* $part:ident = $name:literal,)*) => {
-        /// One reason for which time passes.
+        /// One reason why time passes.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Part {
@@ -20,10 +21,10 @@ macro_rules! parts {
             /// All parts, in the order a command meets them.
             pub const ALL: [Part; Part::COUNT] = [$(Part::$part,)*];
 
-            /// How many parts there are.
+            /// Number of parts.
             pub const COUNT: usize = [$($name,)*].len();
 
-            /// A short name for tables and charts.
+            /// Returns a short name for tables and charts.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Part::$part => $name,)*
@@ -38,43 +39,45 @@ parts! {
     ThreadBusy = "thread busy",
     /// System call, block layer and driver on the way down.
     HostSubmission = "host submission",
-    /// Waiting for a place in a submission queue, or for its lock when cores share it.
+    /// Waiting for a free submission queue entry, or for the queue's lock if cores share the queue.
     QueueSlot = "queue slot",
-    /// A tier's own work: waiting for others to share a record, for an order that it keeps, for what it computes.
+    /// Work of a tier: waiting for other commands that share a record, waiting for an ordering that the tier keeps, and
+    /// computation.
     Tier = "tier",
-    /// Held back by a tier whose buffer is full or filling.
+    /// Delayed by a tier whose buffer is full or filling.
     Congestion = "congestion",
-    /// Between the nodes of a cluster: waiting for a port, and crossing.
+    /// Between the nodes of a cluster: waiting for a port, and transmission.
     Network = "network",
     /// Doorbell, command fetch and other fixed costs of the link.
     Link = "link",
     /// The controller works on the command, or the command waits for the controller.
     Controller = "controller",
-    /// Another command holds the same unit of the medium, or others have all places of a volume's store.
+    /// Another command holds the same unit of the medium, or other commands occupy all slots of a volume's backing
+    /// store.
     Collision = "collision",
-    /// The die or channel was busy with somebody else's read.
+    /// The die or channel was busy with the read of another command.
     BehindRead = "behind a read",
     /// The die or channel was busy with a program (a write to the medium).
     BehindProgram = "behind a program",
     /// The die was busy with an erase.
     BehindErase = "behind an erase",
-    /// The die was busy with garbage collection's reads and programs.
+    /// The die was busy with reads and programs of garbage collection.
     BehindCollection = "behind garbage collection",
-    /// The die was busy with patrol, refresh or another background duty.
+    /// The die was busy with patrol read, refresh or other background work.
     BehindRefresh = "behind refresh",
     /// The medium worked for this command.
     Medium = "medium",
-    /// Data on its way over channel, buffer and link, or waiting for them.
+    /// Data transfer over channel, buffer and link, or waiting for them.
     Transfer = "transfer",
     /// The write buffer was full.
     BufferFull = "write buffer full",
-    /// Held back: power governor, temperature, write protection at the end of life, or a volume's limits.
+    /// Delayed by the power governor, the temperature, write protection at end of life, or a volume's limits.
     Throttle = "throttle",
-    /// Interrupt or poll, and the host's work on the way up.
+    /// Interrupt or poll, and the host's work on completion.
     HostCompletion = "host completion",
 }
 
-/// A latency taken apart: one span per [`Part`].
+/// Breakdown of one latency: one span per [`Part`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Anatomy([Span; Part::COUNT]);
 
@@ -88,13 +91,13 @@ impl Anatomy {
         self.0[part as usize] += span;
     }
 
-    /// Takes a part out: what it was.
+    /// Sets a part to zero and returns its previous value.
     pub fn take(&mut self, part: Part) -> Span {
         core::mem::take(&mut self.0[part as usize])
     }
 
-    /// What came after this, step upon step: a command that had to wait for another of its own (an old unit is read, then
-    /// a record written) took both.
+    /// Appends the parts of a later step. A command that waits for another of its own steps (for example, an old unit
+    /// is read, then a record is written) takes the time of both.
     #[inline]
     pub fn append(&mut self, next: &Anatomy) {
         for (span, more) in self.0.iter_mut().zip(&next.0) {
@@ -102,13 +105,13 @@ impl Anatomy {
         }
     }
 
-    /// The time of one part.
+    /// Returns the time of one part.
     #[inline]
     pub fn get(&self, part: Part) -> Span {
         self.0[part as usize]
     }
 
-    /// The whole latency.
+    /// Returns the whole latency.
     #[inline]
     pub fn total(&self) -> Span {
         let mut sum = 0;
@@ -118,8 +121,9 @@ impl Anatomy {
         Span::from_ns(sum)
     }
 
-    /// The last so much of it, as if its parts had come in the order of [`Part::ALL`]: what is left of a command for who
-    /// begins to wait for it while it is under way. All of it if it is not longer.
+    /// Returns the last `span` of this latency, as if its parts had passed in the order of [`Part::ALL`]. This is the
+    /// remaining time of an outstanding command, for a command that starts to wait for it. Returns the whole latency if
+    /// it is not longer than `span`.
     #[must_use]
     pub fn last(&self, mut span: Span) -> Anatomy {
         let mut last = Anatomy::ZERO;
@@ -130,7 +134,7 @@ impl Anatomy {
         last
     }
 
-    /// The parts in the order of [`Part::ALL`].
+    /// Returns the parts in the order of [`Part::ALL`].
     pub fn parts(&self) -> &[Span; Part::COUNT] {
         &self.0
     }

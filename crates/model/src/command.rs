@@ -1,16 +1,16 @@
-//! What is asked of a device, and what it answers.
+//! Commands to a device, and their completions.
 //!
-//! Addresses are bytes so that one type serves 512 B and 4 KiB formats; every device refuses what is not a multiple of
-//! 512 B or lies beyond its end with a [`Status`], never a panic.
+//! Addresses are in bytes, so that one type serves formats of 512 B and 4 KiB. Every device rejects a range that is not
+//! a multiple of 512 B, or that lies beyond its end, with a [`Status`]. It never panics.
 
 use crate::anatomy::Anatomy;
 use crate::time::Time;
 
-/// Names a command among those outstanding at one device. The submitter chooses it (usually a slot index) and may use
-/// it again once the command has completed. Devices index flat tables with it, so ids should be small and dense.
+/// Identifies a command among those outstanding at one device. The submitter chooses it (usually a slot index) and may
+/// reuse it once the command has completed. Devices index flat tables with it, so ids should be small and dense.
 pub type CommandId = u32;
 
-/// What a command does.
+/// Operation of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Op {
@@ -18,11 +18,11 @@ pub enum Op {
     Read,
     /// Write `bytes` at `offset`.
     Write,
-    /// Make durable what has been acknowledged. `offset` and `bytes` mean nothing.
+    /// Make acknowledged data durable. `offset` and `bytes` are ignored.
     Flush,
     /// Deallocate (trim) the range.
     Deallocate,
-    /// Write zeroes over the range without a transfer.
+    /// Write zeroes to the range, without a data transfer.
     WriteZeroes,
 }
 
@@ -33,18 +33,18 @@ impl Op {
     }
 }
 
-/// Where the data is, outside of all devices: a buffer, and the first byte in it. Devices never look inside; what cuts a
-/// command into pieces gives each its own part.
+/// Location of the data, outside of all devices: a buffer and the position of the first byte in it. Devices never
+/// access the data. A component that splits a command gives each piece its own part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Payload {
     /// The submitter's name for the buffer.
     pub buffer: u32,
-    /// The command's first byte in it.
+    /// Position of the command's first byte in the buffer.
     pub at: u32,
 }
 
 impl Payload {
-    /// The part that begins so many bytes further on.
+    /// Returns the part that begins `bytes` further on.
     #[must_use]
     pub const fn skip(self, bytes: u32) -> Payload {
         Payload {
@@ -57,43 +57,44 @@ impl Payload {
 /// One request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// The submitter's name for it.
+    /// The submitter's id for the command.
     pub id: CommandId,
-    /// What to do.
+    /// Operation.
     pub op: Op,
     /// Force unit access: a write completes only when it is durable.
     pub fua: bool,
-    /// Above a host path: the job thread that issues it. Below one: the submission queue it came through.
+    /// Above a host path: the job thread that issues the command. Below one: the submission queue that the command came
+    /// through.
     pub queue: u16,
-    /// Whether the host should poll for it (`RWF_HIPRI`); devices ignore it.
+    /// Whether the host should poll for the completion (`RWF_HIPRI`); devices ignore this flag.
     pub high_priority: bool,
-    /// Whether it shares its system call with the command submitted just before it by the same thread (a batch).
+    /// Whether the command shares its system call with the previous command of the same thread (a batch).
     pub batched: bool,
     /// First byte, a multiple of 512.
     pub offset: u64,
     /// Length, a multiple of 512.
     pub bytes: u32,
-    /// The data, somewhere else.
+    /// Location of the data, outside the device.
     pub payload: Payload,
 }
 
 impl Command {
-    /// A read on queue 0.
+    /// Creates a read on queue 0.
     pub const fn read(id: CommandId, offset: u64, bytes: u32) -> Command {
         Command::new(id, Op::Read, offset, bytes)
     }
 
-    /// A write on queue 0.
+    /// Creates a write on queue 0.
     pub const fn write(id: CommandId, offset: u64, bytes: u32) -> Command {
         Command::new(id, Op::Write, offset, bytes)
     }
 
-    /// A flush on queue 0.
+    /// Creates a flush on queue 0.
     pub const fn flush(id: CommandId) -> Command {
         Command::new(id, Op::Flush, 0, 0)
     }
 
-    /// Any operation, on queue 0, without flags.
+    /// Creates a command of any operation, on queue 0, without flags.
     pub const fn new(id: CommandId, op: Op, offset: u64, bytes: u32) -> Command {
         Command {
             id,
@@ -108,13 +109,13 @@ impl Command {
         }
     }
 
-    /// The byte after the last one; an offset near 2^64 saturates.
+    /// Returns the offset after the last byte; an offset near 2^64 saturates.
     pub const fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes as u64)
     }
 
-    /// Whether a device of `capacity` bytes takes it: a multiple of 512 B that does not reach beyond the end. A flush
-    /// has no range and is always taken.
+    /// Whether a device of `capacity` bytes accepts the command: a multiple of 512 B that does not extend beyond the
+    /// end. A flush has no range and is always accepted.
     pub const fn fits(&self, capacity: u64) -> bool {
         let aligned = self.offset.is_multiple_of(512) && self.bytes.is_multiple_of(512);
         matches!(self.op, Op::Flush) || (aligned && self.end() <= capacity)
@@ -124,32 +125,34 @@ impl Command {
 const _: () = assert!(size_of::<Command>() == 32);
 const _: () = assert!(size_of::<Completion>() == 192);
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Status {
-    /// As asked.
+    /// The command succeeded.
     #[default]
     Success,
-    /// The range reaches beyond the device, or is not a multiple of 512 B.
+    /// The range extends beyond the device, or is not a multiple of 512 B.
     LbaOutOfRange,
-    /// The medium could not give the data back.
+    /// The medium could not return the data.
     UnrecoveredReadError,
-    /// A write, or what a flush was to make durable, could not be put on the medium. What was there before may be gone.
+    /// Data of a write, or data that a flush had to make durable, could not be written to the medium. The previous data
+    /// may be lost.
     WriteFault,
-    /// The device does not answer: nobody knows what became of the command, and it takes no others until it returns.
+    /// The device does not respond. The outcome of the command is unknown, and the device accepts no commands until it
+    /// returns.
     Gone,
 }
 
-/// The answer to one [`Command`]. In whole lines of memory, as it is copied from layer to layer.
+/// Completion of one [`Command`]. It occupies whole cache lines, because it is copied from layer to layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(64))]
 pub struct Completion {
-    /// The id of the command.
+    /// Id of the command.
     pub id: CommandId,
-    /// When it completed: the `now` of the `advance` that returned it.
+    /// Time of completion: the `now` of the `advance` that returned it.
     pub at: Time,
-    /// How it ended.
+    /// Result of the command.
     pub status: Status,
-    /// Where the time from submission to `at` went; the parts sum to exactly that.
+    /// Breakdown of the time from submission to `at`; the parts sum to exactly that time.
     pub anatomy: Anatomy,
 }

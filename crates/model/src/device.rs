@@ -1,18 +1,19 @@
 //! The contract that drives, host paths and tiers share.
 //!
 //! Laws, checked by [`crate::conformance`]:
-//! 1. Time never goes back: no call has an earlier `now` than the one before.
+//! 1. Time never decreases: no call has an earlier `now` than the previous call.
 //! 2. `advance` is called with exactly [`Device::next_event`], never later.
-//! 3. Each submitted id completes once, with `at` equal to what that `advance` returned.
-//! 4. After `advance` has returned `now`, `next_event()` is later than `now`. (A `submit` at `now` may cause an event at
-//!    `now`.)
-//! 5. At a tie, completions come before arrivals: `advance(now, ..)` is called before `submit(now, ..)`, and again after
-//!    it where the submission causes an event at `now`.
-//! 6. Cutting a run at any point and going on gives the unbroken run.
+//! 3. Each submitted id completes once, with `at` equal to the time that this `advance` returned.
+//! 4. After `advance` has returned `now`, `next_event()` is later than `now`. (A `submit` at `now` may cause an event
+//!    at `now`.)
+//! 5. At a tie, completions come before arrivals: `advance(now, ..)` is called before `submit(now, ..)`, and again
+//!    after it where the submission causes an event at `now`.
+//! 6. Interrupting a run at any point and continuing it gives the same result as an uninterrupted run.
 //! 7. The anatomy of a completion sums to `at` minus the time of its submission.
-//! 8. A horizon only says how far one call may go: any leads to what going from event to event leads to.
-//! 9. After `power_cut` nothing of before completes; what a flush, or a write with force unit access, has acknowledged is
-//!    not among what is lost, which is what the buffer held.
+//! 8. A horizon only limits how far one call may proceed: the result does not depend on it, and equals that of stepping
+//!    from event to event.
+//! 9. After `power_cut`, no earlier command completes. Data that was acknowledged by a flush, or by a write with force
+//!    unit access, is not among the lost data, which was in the buffer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ use alloc::vec::Vec;
 use crate::command::{Command, Completion};
 use crate::time::Time;
 
-/// Bytes of a device, whole units of its medium.
+/// Range of bytes of a device, in whole units of its medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// First byte.
@@ -38,34 +39,35 @@ pub struct Capacity {
     pub block: u32,
 }
 
-/// Drive, host path and tier are all this. See the laws at the head of this file.
+/// Implemented by drives, host paths and tiers. The laws are at the head of this module.
 pub trait Device {
-    /// Size and block size.
+    /// Returns size and block size.
     fn capacity(&self) -> Capacity;
 
-    /// Takes a command. Refusals (out of range) come back as completions too.
+    /// Accepts a command. Rejected commands (out of range) also return as completions.
     fn submit(&mut self, now: Time, command: Command);
 
-    /// When something will happen next; [`Time::NEVER`] when idle.
+    /// Returns the time of the next event; [`Time::NEVER`] when idle.
     fn next_event(&self) -> Time;
 
-    /// Lets happen what is due at `now`, which must be [`Device::next_event`], and may go on through events of the
-    /// device's own that are earlier than `horizon`: the caller will submit nothing before it. Stops after a time at which
-    /// commands complete, and appends them to `done`. Returns the time of the last event, which is that of all
-    /// completions. With a `horizon` of `now` only what is due at `now` happens; with a later one `done` must be empty.
-    /// (A device that has many events for a command saves the way out to the engine and back for each of them.)
+    /// Processes the events due at `now`, which must be [`Device::next_event`]. May continue through the device's own
+    /// events that are earlier than `horizon`: the caller will submit nothing before that time. Stops after a time at
+    /// which commands complete, and appends them to `done`. Returns the time of the last event, which is the time of
+    /// all completions. If `horizon` equals `now`, only events due at `now` are processed; with a later horizon, `done`
+    /// must be empty. (A device that has many events per command avoids a return to the engine for each of them.)
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time;
 
-    /// What would be lost if power went now: appends the units whose newest data, acknowledged or coming in, are in a buffer
-    /// that needs power and not on the medium. A medium without such a buffer has nothing at risk.
+    /// Appends the data that a power cut at this moment would lose: the units whose newest data, acknowledged or
+    /// incoming, is in a buffer that needs power and not on the medium. A medium without such a buffer has no data at
+    /// risk.
     fn at_risk(&self, ranges: &mut Vec<Range>) {
         let _ = ranges;
     }
 
-    /// Power goes at `now`, not before the last event and not after [`Device::next_event`], and comes back at once: returns
-    /// from when on the device takes commands. Appends what was lost, which is what [`Device::at_risk`] said. Commands inside
-    /// are gone: nothing of them completes, and their ids may be used again. The medium keeps what it has, and cumulative
-    /// gauges what they have counted.
+    /// Power is cut at `now`, not before the last event and not after [`Device::next_event`], and returns at once.
+    /// Returns the time from which the device accepts commands. Appends the lost data, which equals the result of
+    /// [`Device::at_risk`]. Outstanding commands are discarded: none of them completes, and their ids may be reused.
+    /// The medium keeps its data, and cumulative gauges keep their counts.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time;
 
     /// Reports figures about itself as of `now` (not earlier than the last event).
@@ -126,45 +128,47 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
 }
 
-/// A figure that a device reports about itself.
+/// A metric that a device reports about itself.
 ///
-/// *Cumulative* gauges only grow: an observer reads them twice and takes the difference. *Level* gauges are the state
-/// at the moment. A composition of devices (RAID-0) sums cumulative gauges by reporting each member's in turn: an
-/// observer adds up what it is given under one name; levels marked "mean" below are averaged over the reports.
+/// *Cumulative* gauges only grow: an observer reads them twice and takes the difference. *Level* gauges are the current
+/// state. A composition of devices (RAID-0) sums cumulative gauges by reporting those of each member in turn: an
+/// observer adds up the values of one name. Levels marked "mean" below are averaged over the reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Gauge {
     /// Cumulative: bytes the host has read.
     HostBytesRead,
     /// Cumulative: bytes the host has written.
     HostBytesWritten,
-    /// Cumulative: bytes that a pool's members were asked to read.
+    /// Cumulative: bytes of read commands to a pool's members.
     BackBytesRead,
-    /// Cumulative: bytes that a pool's members were asked to write.
+    /// Cumulative: bytes of write commands to a pool's members.
     BackBytesWritten,
-    /// Cumulative: bytes read that a cache had.
+    /// Cumulative: bytes read that hit a cache.
     HitBytes,
-    /// Cumulative: bytes read that a cache did not have.
+    /// Cumulative: bytes read that missed a cache.
     MissBytes,
-    /// Cumulative: bytes of log blocks that a tier has written, wherever they went.
+    /// Cumulative: bytes of log blocks that a tier has written, to a log device or elsewhere.
     LogBytesWritten,
-    /// Cumulative: how often a log block found no room on the logs that a tier has, full or dead; once more for each try.
+    /// Cumulative: how often a log block did not fit on the log devices of a tier, because they were full or failed.
+    /// Each attempt counts.
     LogFullBlocks,
-    /// Cumulative: bytes that a write-back cache has moved to its capacity tier, so that they are clean.
+    /// Cumulative: bytes that a write-back cache has destaged to its capacity tier, so that they are clean.
     DestagedBytes,
-    /// Cumulative: bytes in a write-back cache that were overwritten or trimmed before they were moved.
+    /// Cumulative: bytes in a write-back cache that were overwritten or trimmed before they were destaged.
     AbsorbedBytes,
-    /// Cumulative: bytes written past a write-back cache, to its capacity tier.
+    /// Cumulative: bytes written directly to the capacity tier, bypassing a write-back cache.
     PassedBytes,
     /// Cumulative: bytes read from the medium, for the host or by the drive itself.
     MediumBytesRead,
     /// Cumulative: bytes programmed into the medium, for the host or by the drive itself.
     MediumBytesWritten,
-    /// Cumulative: bytes that the medium is to program on account of what the host wrote: its data, padding, and of what
-    /// the drive moves by itself the part that made the room they use. What it moves for later writes is not in it.
+    /// Cumulative: bytes that the medium must program because of host writes: their data, padding, and the share of
+    /// garbage collection that freed the space which they use. Data that the drive moves to free space for later writes
+    /// is not included.
     CausedBytesWritten,
     /// Cumulative: blocks erased.
     Erases,
-    /// Cumulative: joules taken, idle power included.
+    /// Cumulative: energy in joules, idle power included.
     EnergyJoules,
     /// Cumulative: seconds the controller was busy (of one controller; of several drives their mean).
     ControllerBusySeconds,
@@ -174,24 +178,25 @@ pub enum Gauge {
     MediumBusySeconds,
     /// Cumulative: seconds of host CPU spent, over all cores.
     HostCpuSeconds,
-    /// Level: commands inside the device.
+    /// Level: commands outstanding at the device.
     QueueDepth,
-    /// Level, mean: percent of rated endurance used, as SMART's Percentage Used but with fractions.
+    /// Level, mean: percent of rated endurance used, like SMART's Percentage Used, but with fractions.
     PercentageUsed,
     /// Level: bytes in the write buffer, not yet in the medium.
     BufferedBytes,
-    /// Level: bytes that a tier has acknowledged and not yet moved to where they stay.
+    /// Level: bytes that a tier has acknowledged and not yet moved to their final location.
     DirtyBytes,
-    /// Level: the most bytes of log blocks that a log has held at once since it was made; of several logs, each one's most.
+    /// Level: the maximum of bytes of log blocks that a log has held at once since it was created; for several logs,
+    /// the maximum of each.
     MostLogBytesHeld,
-    /// Level, mean: by how much a tier holds writes back, 0 (not at all) to 255.
+    /// Level, mean: how strongly a tier delays writes, from 0 (not at all) to 255.
     Congestion,
     /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
     FreeShare,
 }
 
 impl Gauge {
-    /// Its name in tables and JSON, with its unit where it has one.
+    /// Returns the gauge's name in tables and JSON, with its unit if it has one.
     pub const fn name(self) -> &'static str {
         match self {
             Gauge::HostBytesRead => "host_bytes_read",
@@ -224,7 +229,7 @@ impl Gauge {
         }
     }
 
-    /// Whether observers take differences.
+    /// Whether observers take differences of this gauge.
     pub const fn cumulative(self) -> bool {
         !matches!(
             self,
@@ -239,16 +244,16 @@ impl Gauge {
     }
 }
 
-/// Takes what [`Device::inspect`] reports.
+/// Receives the values that [`Device::inspect`] reports.
 pub trait Gauges {
-    /// One figure; may come several times under one name (see [`Gauge`]).
+    /// Receives one value; a name may occur several times (see [`Gauge`]).
     fn gauge(&mut self, gauge: Gauge, value: f64);
 
-    /// What follows is of this member of a pool, from 0, until [`Gauges::leave`].
+    /// Later values belong to this member of a pool, counted from 0, until [`Gauges::leave`].
     fn enter(&mut self, member: u16) {
         let _ = member;
     }
 
-    /// What follows is of the pool again.
+    /// Later values belong to the pool again.
     fn leave(&mut self) {}
 }

@@ -1,10 +1,10 @@
-//! Drives, host paths and tiers as state machines without clocks, threads or bytes.
+//! Drives, host paths and tiers as state machines without clocks, threads or payload data.
 //!
-//! A [`Device`] takes [`Command`]s and gives back [`Completion`]s; [`engine::run`] drives one in virtual time from an
-//! [`engine::Workload`]. Nothing in this crate reads a clock, a file or an environment variable, starts a thread, or
-//! depends on the order of a hash map: the same configuration and seed give the same bytes on every machine
-//! (floating-point functions come from `libm` for that reason). It has no standard library, so that the compiler holds
-//! this; it allocates.
+//! A [`Device`] takes [`Command`]s and returns [`Completion`]s; [`engine::run`] drives one in virtual time from an
+//! [`engine::Workload`]. Nothing in this crate reads a clock, a file or an environment variable. Nothing starts a
+//! thread or depends on the order of a hash map. The same configuration and seed therefore give the same bytes on every
+//! machine; for this reason, floating-point functions come from `libm`. The crate is `no_std`, so that the compiler
+//! enforces these rules; it uses `alloc`.
 
 #![no_std]
 

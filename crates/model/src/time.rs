@@ -1,8 +1,8 @@
 //! Virtual time, in whole nanoseconds.
 //!
-//! Nanoseconds because fio measures in them and because a drive's shortest step (tens of nanoseconds of link time)
-//! still has two digits. What it leaves out: anything shorter; costs per byte are multiplied before they are rounded
-//! (see [`Span::per_bytes`]), so nothing is lost on large transfers.
+//! The unit is the nanosecond because fio measures in nanoseconds, and because the shortest step of a drive (tens of
+//! nanoseconds of link time) still has two digits. Shorter times are not represented. Costs per byte are multiplied
+//! before they are rounded (see [`Span::per_bytes`]), so large transfers do not accumulate rounding errors.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -20,32 +20,32 @@ pub struct Span(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every event: a device that is idle says this.
+    /// Later than every event: returned by an idle device.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the start.
+    /// Creates the instant `ns` nanoseconds after the start.
     pub const fn from_ns(ns: u64) -> Time {
         Time(ns)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns nanoseconds since the start.
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start.
+    /// Returns seconds since the start.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// The span from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the span from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// A span of zero length.
     pub const ZERO: Span = Span(0);
 
     /// A span of whole nanoseconds.
@@ -73,22 +73,22 @@ impl Span {
         }
     }
 
-    /// Nanoseconds.
+    /// Returns the length in nanoseconds.
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// Microseconds.
+    /// Returns the length in microseconds.
     pub fn us(self) -> f64 {
         self.0 as f64 * 1e-3
     }
 
-    /// Seconds.
+    /// Returns the length in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// The time `bytes` take at `picoseconds_per_byte`, rounded to the nearest nanosecond.
+    /// Returns the time that `bytes` take at `picoseconds_per_byte`, rounded to the nearest nanosecond.
     pub const fn per_bytes(picoseconds_per_byte: u64, bytes: u64) -> Span {
         Span((picoseconds_per_byte * bytes + 500) / 1_000)
     }
@@ -98,7 +98,7 @@ impl Span {
         Span::from_seconds(self.seconds() * factor)
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
@@ -117,7 +117,8 @@ impl AddAssign<Span> for Time {
     }
 }
 
-/// Of an instant that is not earlier: anything else is a defect, and found in debug builds. [`Time::since`] gives zero there.
+/// The subtracted instant must not be later: a later one is a defect, and debug builds panic. [`Time::since`] returns
+/// zero in that case.
 impl Sub for Time {
     type Output = Span;
     fn sub(self, earlier: Time) -> Span {

@@ -1,20 +1,21 @@
-//! What is due in order of time and comes nearly always in that order, with the time of its first item at hand,
-//! as that is asked for after each event.
+//! A queue of due items, in order of time, for items that are nearly always added in that order. The time of the first
+//! item is cached, because it is read after each event.
 
 use alloc::collections::VecDeque;
 
 use crate::time::Time;
 
-/// Items in order of time; those of one time, as they came.
+/// Items in order of time; items of one time are in order of insertion.
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
     items: VecDeque<(Time, T)>,
-    /// When the first is due.
+    /// When the first item is due.
     next: Time,
 }
 
 impl<T> Agenda<T> {
-    /// Empty, with room for so many: it goes round in what it has, and what is small stays near the processor.
+    /// Creates an empty queue for `capacity` items. It is a ring buffer, and a small one stays in the processor's
+    /// cache.
     pub fn with_capacity(capacity: usize) -> Agenda<T> {
         Agenda {
             items: VecDeque::with_capacity(capacity),
@@ -22,13 +23,13 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// When the first is due; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first item is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Adds an item that none of the others comes after.
+    /// Adds an item that is due no earlier than all others.
     #[inline]
     pub fn push(&mut self, at: Time, item: T) {
         debug_assert!(self.items.back().is_none_or(|last| last.0 <= at));
@@ -47,7 +48,7 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// Takes the first if it is due at `now`.
+    /// Removes and returns the first item if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
         if self.next != now {
@@ -58,7 +59,7 @@ impl<T> Agenda<T> {
         Some(first)
     }
 
-    /// Changes items, and when they are due.
+    /// Changes items and the times at which they are due.
     pub fn change(&mut self, mut change: impl FnMut(&mut Time, &mut T)) {
         let items = self.items.make_contiguous();
         for (at, item) in items.iter_mut() {
@@ -68,7 +69,7 @@ impl<T> Agenda<T> {
         self.find_next();
     }
 
-    /// Forgets all items.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.items.clear();
         self.find_next();
@@ -117,7 +118,7 @@ mod tests {
         for item in 0..40 {
             agenda.push(at(1 + u64::from(item)), item);
         }
-        // Each other one comes at one time, as they came.
+        // Every other item is due at one time; those keep the order of insertion.
         agenda.change(|due, item| *due = if *item % 2 == 0 { at(8) } else { *due });
         assert_eq!(agenda.next(), at(2));
         let odd = |items: core::ops::Range<u32>| {
@@ -125,7 +126,7 @@ mod tests {
             odd.map(|item| (1 + u64::from(item), item))
         };
         let even = (0..40).step_by(2).map(|item| (8, item));
-        // The one that was due then was among them.
+        // One item was already due at that time.
         let (before, after) = even.partition::<Vec<_>, _>(|even| even.1 < 7);
         let expected = odd(0..7).chain(before).chain([(8, 7)]).chain(after);
         assert_eq!(all(agenda), expected.chain(odd(8..40)).collect::<Vec<_>>());

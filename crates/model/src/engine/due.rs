@@ -1,19 +1,19 @@
-//! Timed events of one type, which [`Events`] keeps in 32 bits each.
+//! Timed events of one type, stored by [`Events`] in 32 bits each.
 
 use core::marker::PhantomData;
 
 use super::Events;
 use crate::time::Time;
 
-/// What fits into 32 bits, and comes out as it went in.
+/// A value that packs into 32 bits and unpacks unchanged.
 pub trait Packed: Sized {
-    /// As a number.
+    /// Packs the value into a number.
     fn pack(self) -> u32;
-    /// What was packed into this number.
+    /// Returns the value that was packed into this number.
     fn unpack(packed: u32) -> Self;
 }
 
-/// Events in order of time and, at one time, of insertion.
+/// Events in order of time; events of one time are in order of insertion.
 #[derive(Clone, Debug)]
 pub struct Due<E> {
     events: Events,
@@ -30,7 +30,7 @@ impl<E> Default for Due<E> {
 }
 
 impl<E: Packed> Due<E> {
-    /// When the first is due; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.events.next()
@@ -42,7 +42,7 @@ impl<E: Packed> Due<E> {
         self.events.push(at, event.pack());
     }
 
-    /// Takes the first if it is due at `now`.
+    /// Removes and returns the first event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<E> {
         self.events.pop_due(now).map(E::unpack)

@@ -1,7 +1,7 @@
 //! A queue of timed events: a 4-ary heap of packed keys.
 //!
-//! Ties are broken by the order of insertion, so a run does not depend on the heap's shape. Four children a node
-//! because their keys share a cache line: measured against a binary heap it saves about a third of the time here.
+//! Ties are broken by the order of insertion, so a run does not depend on the heap's shape. A node has four children
+//! because their keys share a cache line: in measurements this takes about a third less time than a binary heap.
 
 use alloc::vec::Vec;
 
@@ -11,13 +11,13 @@ const ARITY: usize = 4;
 
 /// Events with a payload of 32 bits (an index, or a kind and an index packed by the device).
 ///
-/// Holds at most 2^32 insertions between two moments at which it is empty of older ones; `push` and `pop` are
-/// O(log n) and allocate only when the queue grows beyond its largest size so far.
+/// At most 2^32 insertions are possible between two moments at which the queue is empty of older ones. `push` and `pop`
+/// are O(log n) and allocate only when the queue grows beyond its largest size so far.
 #[derive(Clone, Debug)]
 pub struct Events {
     /// `time << 64 | sequence << 32 | payload`, smallest first.
     heap: Vec<u128>,
-    /// When the first is due: asked for after each event, whoever's it is.
+    /// When the first event is due; read after each event of any device.
     next: Time,
     sequence: u32,
 }
@@ -29,7 +29,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// An empty queue with room for `capacity` events.
+    /// Creates an empty queue with capacity for `capacity` events.
     pub fn with_capacity(capacity: usize) -> Events {
         Events {
             heap: Vec::with_capacity(capacity),
@@ -38,17 +38,17 @@ impl Events {
         }
     }
 
-    /// How many events wait.
+    /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether none waits.
+    /// Whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// When the first event is due; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -74,7 +74,7 @@ impl Events {
         self.heap[hole] = key;
     }
 
-    /// Takes the first event if it is due at `now`.
+    /// Removes and returns the first event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<u32> {
         if self.next != now {

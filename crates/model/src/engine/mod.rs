@@ -1,4 +1,4 @@
-//! Virtual time: the loop that jumps from event to event, and the parts devices are built from.
+//! Virtual time: the loop that advances from event to event, and building blocks of devices.
 
 mod agenda;
 mod due;
@@ -20,26 +20,28 @@ use crate::command::{Command, Completion};
 use crate::device::Device;
 use crate::time::Time;
 
-/// Where commands come from and completions go: a fio job, a trace, a test.
+/// A source of commands that receives their completions: a fio job, a trace, a test.
 pub trait Workload {
-    /// When the next command arrives without waiting for a completion; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the next command arrives without waiting for a completion; [`Time::NEVER`] if there is
+    /// none.
     fn next_arrival(&self) -> Time;
 
-    /// Hands over commands due at `now` by calling `submit`; afterwards `next_arrival()` is later than `now`.
+    /// Submits the commands due at `now` by calling `submit`; afterwards `next_arrival()` is later than `now`.
     fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command));
 
-    /// Takes a completion; a closed-loop workload makes its next command due (`next_arrival() == now`).
+    /// Receives a completion; a closed-loop workload makes its next command due (`next_arrival() == now`).
     fn complete(&mut self, now: Time, completion: &Completion);
 
-    /// Whether nothing more will come and nothing is awaited: the run ends even if the device goes on with duties of
-    /// its own.
+    /// Whether no command will follow and none is outstanding. The run then ends even if the device continues with
+    /// background work.
     fn finished(&self) -> bool {
         false
     }
 }
 
-/// Runs `workload` on `device` from `start` until the workload has finished, neither has anything left, or the next
-/// event would be after `until`; returns the time of the last event (or `start`). Can be called again to go on: the result is that of one run.
+/// Runs `workload` on `device`, starting at `start`. It ends when the workload has finished, when neither has an event
+/// left, or when the next event would be after `until`. Returns the time of the last event (or `start`). It can be
+/// called again to continue: the result equals that of a single run.
 pub fn run<D: Device, W: Workload>(
     device: &mut D,
     workload: &mut W,
@@ -58,7 +60,7 @@ pub fn run<D: Device, W: Workload>(
         }
         debug_assert!(next >= now, "time went back from {now:?} to {next:?}");
         now = next;
-        // Completions precede arrivals at a tie, so that a slot freed now can be used now.
+        // Completions precede arrivals at a tie, so that a slot freed now can be reused now.
         if event == now {
             now = device.advance(now, arrival.min(end), &mut done);
             for completion in &done {

@@ -1,8 +1,8 @@
-//! Values with small numbers as names: commands and their pieces while they are inside a device.
+//! Values identified by small numbers: commands and their pieces while they are in a device.
 
 use alloc::vec::Vec;
 
-/// Values by slot number; freed slots are used again, last freed first.
+/// Values by slot number; freed slots are reused, the last freed one first.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     slots: Vec<T>,
@@ -19,7 +19,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a value into a free slot.
+    /// Puts a value into a free slot, and returns the slot's number.
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
@@ -34,12 +34,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// What is in all slots, also in those that are free.
+    /// Returns the values in all slots, including free ones.
     pub fn all_mut(&mut self) -> &mut [T] {
         &mut self.slots
     }
 
-    /// The slot may be used again; what it holds stays until it is.
+    /// Marks the slot as free; its value stays until the slot is reused.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         self.free.push(slot);

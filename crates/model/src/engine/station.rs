@@ -1,11 +1,11 @@
-//! One server with a first-in-first-out queue, kept as arithmetic.
+//! One server with a first-in-first-out queue, computed arithmetically.
 //!
-//! A station must be booked when a command *arrives* at it, in time order: booking it ahead of time makes earlier
-//! commands wait for later ones and loses up to half of the throughput at high queue depth.
+//! A station must be booked when a command *arrives* at it, in order of time. If it were booked ahead of time, earlier
+//! commands would wait for later ones, which loses up to half of the throughput at high queue depth.
 
 use crate::time::{Span, Time};
 
-/// A FIFO server. Its queue is implied by the time at which it falls free.
+/// A FIFO server. Its queue is implied by the time at which it becomes free.
 #[derive(Clone, Debug, Default)]
 pub struct Station {
     free_at: Time,
@@ -15,7 +15,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// Joins the queue at `now` for `service`; returns how long it waits and when it leaves.
+    /// Joins the queue at `now` for `service`; returns the waiting time and the time of departure.
     #[inline]
     pub fn book(&mut self, now: Time, service: Span) -> (Span, Time) {
         #[cfg(debug_assertions)]
@@ -29,13 +29,13 @@ impl Station {
         (start - now, self.free_at)
     }
 
-    /// It stands still from `now` on, for `length`: whoever joins comes behind that. Those in its queue leave as much
-    /// later than [`Station::book`] said, which is for the caller to tell them.
+    /// Stops the server at `now` for `length`: later bookings are served after that. Commands in the queue leave later
+    /// than [`Station::book`] returned, by the same length; the caller must delay them.
     pub fn stop(&mut self, now: Time, length: Span) {
         self.free_at = self.free_at.max(now) + length;
     }
 
-    /// Whoever is in its queue at `now` is gone.
+    /// Removes all commands that are in the queue at `now`.
     pub fn clear(&mut self, now: Time) {
         self.busy = self.busy(now);
         self.free_at = self.free_at.min(now);
@@ -45,12 +45,12 @@ impl Station {
         }
     }
 
-    /// When the last booking leaves.
+    /// Returns the time at which the last booking leaves.
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Time spent serving up to `now`.
+    /// Returns the time spent serving, up to `now`.
     pub fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.free_at.since(now))
     }

@@ -1,9 +1,9 @@
-//! A queue of timed events for devices with hundreds of them close together: a wheel of short time slots for the near
+//! A queue of timed events for devices with hundreds of events close together: a wheel of short time slots for the near
 //! future, a heap for the rest.
 //!
 //! A NAND drive in the middle of a large command has one event for each 4 KiB unit, all within some tens of
-//! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, whatever their number.
-//! Order is that of [`Events`]: by time, then by insertion.
+//! microseconds. A heap of 256 events takes 40 ns for each. Here an event enters its slot and leaves it at a cost that
+//! does not depend on their number. The order equals that of [`Events`]: by time, then by insertion.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,10 +14,10 @@ use crate::time::Time;
 
 /// A slot is 128 ns wide.
 const WIDTH_BITS: u32 = 7;
-/// Slots: the near future is 131 us.
+/// Number of slots: the near future is 131 us.
 const SLOTS: usize = 1024;
 const WORDS: usize = SLOTS / 64;
-/// No event.
+/// Marks the absence of an event.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,29 +27,29 @@ struct Node {
     next: u32,
 }
 
-/// Events with a payload of 32 bits, as [`Events`].
+/// Events with a payload of 32 bits, like [`Events`].
 ///
-/// What is in the heap comes before what is in the wheel and due at the same time: it was inserted when that time was
-/// not near yet, and a time stays near until it has come.
+/// If events in the heap and in the wheel are due at one time, those in the heap come first. They were inserted when
+/// that time was not near yet, and a time stays near until it has come.
 #[derive(Clone, Debug)]
 pub struct Wheel {
-    /// By slot: the first of its events, in order.
+    /// First event of each slot, in order.
     heads: Box<[u32; SLOTS]>,
-    /// Slots that are not empty, and words of those that are not zero.
+    /// Slots that are not empty, and words of `used` that are not zero.
     used: [u64; WORDS],
     words: u32,
     nodes: Vec<Node>,
     free: u32,
-    /// The number (time / width) of the slot before which nothing in the wheel can be; slots up to [`SLOTS`] later are
-    /// near. It never becomes less.
+    /// Number (time / width) of the slot before which the wheel has no event; up to [`SLOTS`] later slots are near. It
+    /// never decreases.
     base: u64,
     far: Events,
-    /// When the first event of all is due.
+    /// When the first of all events is due.
     next: Time,
 }
 
 impl Wheel {
-    /// An empty queue with room for `capacity` events.
+    /// Creates an empty queue with capacity for `capacity` events.
     pub fn with_capacity(capacity: usize) -> Wheel {
         Wheel {
             heads: Box::new([NONE; SLOTS]),
@@ -63,7 +63,7 @@ impl Wheel {
         }
     }
 
-    /// When the first event is due; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -74,10 +74,10 @@ impl Wheel {
     pub fn push(&mut self, at: Time, payload: u32) {
         let slot = at.ns() >> WIDTH_BITS;
         if self.words == 0 {
-            // Room on both sides: what comes next may be earlier.
+            // Leave space on both sides: the next event may be earlier.
             self.base = self.base.max(slot.saturating_sub(SLOTS as u64 / 4));
         }
-        // One comparison for both sides: what is before the base is as far away as can be.
+        // One comparison for both sides: a slot before the base wraps to the largest distance.
         if slot.wrapping_sub(self.base) < SLOTS as u64 {
             self.push_near(at, slot as usize % SLOTS, payload);
         } else {
@@ -93,7 +93,7 @@ impl Wheel {
 
     #[inline]
     fn push_near(&mut self, at: Time, slot: usize, payload: u32) {
-        // After those that are earlier or as early: they were inserted before.
+        // After events that are due earlier or at this time: they were inserted before.
         let mut before = NONE;
         let mut after = self.heads[slot];
         while let Some(other) = self.nodes.get(after as usize)
@@ -126,14 +126,14 @@ impl Wheel {
         self.words |= 1 << (slot / 64);
     }
 
-    /// Takes the first event if it is due at `now`.
+    /// Removes and returns the first event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<u32> {
-        // At NEVER there is none.
+        // An event due at NEVER does not exist.
         if self.next != now || now == Time::NEVER {
             return None;
         }
-        // Nothing is earlier than this any more.
+        // No later event is earlier than this.
         let number = now.ns() >> WIDTH_BITS;
         self.base = self.base.max(number);
         if self.far.next() == now {
@@ -165,7 +165,7 @@ impl Wheel {
         payload
     }
 
-    /// When an event of the wheel is due.
+    /// Returns the time at which an event of the wheel is due.
     #[inline]
     fn at(&self, index: u32) -> Time {
         self.nodes
@@ -173,19 +173,19 @@ impl Wheel {
             .map_or(Time::NEVER, |node| node.at)
     }
 
-    /// The first event of the first slot in use from `slot` on, going round once. Whether that is in the same word cannot
-    /// be foretold: both answers are at hand.
+    /// Returns the first event of the first used slot at or after `slot`, wrapping around once. The processor cannot
+    /// predict whether that slot is in the same word, so both results are computed.
     #[inline]
     fn first_from(&self, slot: usize) -> u32 {
         let word = slot / 64;
         let same = self.used[word] & (u64::MAX << (slot % 64));
-        // Words after this one come first, then those before it, and this one's lower bits last.
+        // Words after this one come first, then those before it, and this word's lower bits last.
         let later = self.words & (u32::MAX << word << 1);
         let words = select_unpredictable(later != 0, later, self.words);
         let other = words.trailing_zeros() as usize % WORDS;
         let at = select_unpredictable(same != 0, word, other);
         let bits = select_unpredictable(same != 0, same, self.used[other]);
-        // Where nothing is in use, neither is the slot that this finds.
+        // If no slot is in use, the slot found here is empty too.
         self.heads[at * 64 + bits.trailing_zeros() as usize % 64]
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     use crate::time::Span;
     use proptest::prelude::*;
 
-    /// Takes out what is due first, and its time.
+    /// Removes the first event and returns it with its time.
     fn pop(wheel: &mut Wheel, events: &mut Events) -> Option<(Time, u32)> {
         let now = wheel.next();
         assert_eq!(now, events.next());
@@ -210,7 +210,7 @@ mod tests {
         let mut wheel = Wheel::with_capacity(4);
         let at = Time::from_ns;
         assert_eq!(wheel.pop_due(Time::NEVER), None);
-        // One near, one far.
+        // One near event, one far event.
         wheel.push(at(1_000), 1);
         wheel.push(at(9_000_000), 2);
         for ns in [0, 999, 1_001, 9_000_000] {
@@ -249,7 +249,7 @@ mod tests {
             let (mut now, mut payload) = (Time::ZERO, 0);
             for (pops, pushes) in steps {
                 for (scale, delay) in pushes {
-                    // Delays of all orders of magnitude, and many that are equal.
+                    // Delays of all orders of magnitude, many of them equal.
                     let at = now + Span::from_ns(delay >> scale << (scale / 2));
                     wheel.push(at, payload);
                     events.push(at, payload);

@@ -1,22 +1,22 @@
-//! A PCIe switch in the way: latency of its crossings, and the bandwidth of its lanes to the host.
+//! A PCIe switch between host and drive: latency of its crossings, and bandwidth of its lanes to the host.
 //!
-//! It passes packets on as they come, so that data is late by a crossing and not by its whole transfer, unless more comes
-//! than its lanes carry. Left out: that completions and requests share the lanes with data.
+//! The switch forwards packets as they arrive. Data is therefore late by one crossing and not by its whole transfer,
+//! unless more data arrives than its lanes carry. Not modelled: completions and requests share the lanes with data.
 
 use super::config::Bridge;
 use crate::command::{Command, Op};
 use crate::time::{Span, Time};
 
-/// What goes through it both ways.
+/// State of the switch's lanes, in both directions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crossings {
-    /// When the lanes from and to the host are free.
+    /// When the lanes from the host, and to the host, become free.
     from_host: Time,
     to_host: Time,
 }
 
 impl Crossings {
-    /// A command is given to the drive at `now`: when the drive has it, and the data of a write.
+    /// The drive receives a command at `now`. Returns when the command has reached the drive, with the data of a write.
     pub(super) fn down(&mut self, now: Time, bridge: &Bridge, command: &Command) -> Time {
         if command.op == Op::Write {
             let at = now + bridge.crossing * 5;
@@ -26,7 +26,7 @@ impl Crossings {
         }
     }
 
-    /// The drive has completed a command at `now`: when the host sees it.
+    /// The drive has completed a command at `now`. Returns when the host sees the completion.
     pub(super) fn up(&mut self, now: Time, bridge: &Bridge, command: &Command) -> Time {
         let at = now + bridge.crossing;
         if command.op == Op::Read {
@@ -37,7 +37,7 @@ impl Crossings {
     }
 }
 
-/// When data that comes steadily until `at` has passed lanes that are busy until `free`.
+/// Returns when data that arrives steadily until `at` has passed lanes that are busy until `free`.
 fn carry(free: &mut Time, at: Time, bridge: &Bridge, bytes: u32) -> Time {
     let takes = Span::per_bytes(bridge.ps_per_byte, u64::from(bytes));
     *free = (*free + takes).max(at);

@@ -1,22 +1,23 @@
-//! Traps and interrupts that a virtual machine's monitor leaves out.
+//! Interrupt coalescing and trap avoidance in the monitor of a virtual machine.
 //!
 //! Source: I. Ahmad, A. Gulati, A. Mashtizadeh, "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO"
-//! (USENIX ATC 2011), the scheme of ESXi for interrupts. The more commands are in flight, the surer another completion
-//! follows soon, and the larger the share of interrupts that are left out. From the same number on the guest leaves its
-//! commands in PVSCSI's ring without a trap: the monitor looks there whenever a completion brings it to work. Left out
-//! here: the threshold on I/Os a second (2000), and that shares are worked out anew only every 200 ms.
+//! (USENIX ATC 2011), the scheme of ESXi for interrupts. The more commands are in flight, the more likely another
+//! completion follows soon, and the larger the share of interrupts that are omitted. At and above the same number of
+//! commands in flight, the guest leaves its commands in PVSCSI's ring without a trap: the monitor checks the ring
+//! whenever a completion makes it run. Not modelled: the threshold on IOPS (2000 per second), and that shares are
+//! recomputed only every 200 ms.
 
-/// Decides for each completion whether it is told to the guest, or waits for the next that is.
+/// Decides for each completion whether it interrupts the guest, or waits for the next one that does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Coalescing {
-    /// Commands in flight from which on interrupts are left out; 0 for never.
+    /// Commands in flight at and above which interrupts are omitted; 0 for never.
     from: u32,
     counter: u32,
 }
 
 impl Coalescing {
-    /// Begins to leave out interrupts with `from` commands in flight.
+    /// Creates a coalescer that omits interrupts with `from` or more commands in flight.
     pub fn new(from: u16) -> Coalescing {
         Coalescing {
             from: u32::from(from),
@@ -24,19 +25,19 @@ impl Coalescing {
         }
     }
 
-    /// Whether the guest traps into the monitor for a command when it waits for `others` besides.
+    /// Whether the guest traps into the monitor for a command while it waits for `others` more.
     #[inline]
     pub fn traps(&self, others: u32) -> bool {
         self.from == 0 || others < self.from
     }
 
-    /// Whether this completion is told, with `in_flight` others still below the guest.
+    /// Whether this completion interrupts the guest, with `in_flight` others still below the guest.
     pub fn tells(&mut self, in_flight: u32) -> bool {
         if self.from == 0 || in_flight < self.from {
             self.counter = 1;
             return true;
         }
-        // So many of so many are told.
+        // `told` of `of` completions interrupt the guest.
         let (told, of) = match in_flight / self.from {
             1 => (4, 5),
             2 => (3, 4),

@@ -1,5 +1,7 @@
-//! The completions on a core, in the order in which their threads will take them: first those that an interrupt has
-//! taken up, or that a thread found itself, then those that the drive has announced and nobody has looked at.
+//! The completions on a core, in the order in which their threads take them.
+//!
+//! First come the found completions: those that an interrupt has handled, or that a thread found itself. Then come
+//! those that the drive has announced and that no thread or handler has seen.
 
 use alloc::collections::VecDeque;
 
@@ -9,30 +11,30 @@ use crate::command::CommandId;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Completions {
     queue: VecDeque<CommandId>,
-    /// How many of them wait for their thread; those behind are only announced.
+    /// Number of found completions, which wait for their thread; the later ones are only announced.
     found: usize,
 }
 
 impl Completions {
-    /// Whether there are none.
+    /// Whether there are no completions.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether none waits for its thread.
+    /// Whether no completion waits for its thread.
     #[inline]
     pub(super) fn none_found(&self) -> bool {
         self.found == 0
     }
 
-    /// How many are only announced.
+    /// Returns how many completions are only announced.
     #[inline]
     pub(super) fn announced(&self) -> usize {
         self.queue.len() - self.found
     }
 
-    /// The first that is only announced.
+    /// Returns the first completion that is only announced.
     #[inline]
     pub(super) fn first_announced(&self) -> Option<CommandId> {
         match self.announced() {
@@ -41,19 +43,19 @@ impl Completions {
         }
     }
 
-    /// The drive announces one.
+    /// Adds a completion that the drive announces.
     #[inline]
     pub(super) fn announce(&mut self, id: CommandId) {
         self.queue.push_back(id);
     }
 
-    /// An interrupt has taken up so many of those announced.
+    /// Marks the first `count` announced completions as found by an interrupt.
     #[inline]
     pub(super) fn take_up(&mut self, count: usize) {
         self.found = (self.found + count).min(self.queue.len());
     }
 
-    /// One is found without an interrupt.
+    /// Adds a completion that is found without an interrupt.
     #[inline]
     pub(super) fn find(&mut self, id: CommandId) {
         if self.announced() == 0 {
@@ -64,7 +66,7 @@ impl Completions {
         self.found += 1;
     }
 
-    /// The first that waits for its thread is taken.
+    /// Removes and returns the first completion that waits for its thread.
     #[inline]
     pub(super) fn reap(&mut self) -> Option<CommandId> {
         if self.found == 0 {
@@ -74,14 +76,14 @@ impl Completions {
         self.queue.pop_front()
     }
 
-    /// The first that is announced is taken, where none waits for its thread.
+    /// Removes and returns the first announced completion, if none waits for its thread.
     #[inline]
     pub(super) fn take_announced(&mut self) -> Option<CommandId> {
         debug_assert_eq!(self.found, 0);
         self.queue.pop_front()
     }
 
-    /// All are gone.
+    /// Removes all completions.
     pub(super) fn clear(&mut self) {
         self.queue.clear();
         self.found = 0;
@@ -94,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As if what an interrupt takes up went from one queue to another.
+        /// The result equals that of two queues, where an interrupt moves completions from one to the other.
         #[test]
         fn it_is_two_queues(steps in prop::collection::vec((0u8..5, 0usize..4), 0..200)) {
             let (mut completions, mut next) = (Completions::default(), 0);

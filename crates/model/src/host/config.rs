@@ -1,5 +1,5 @@
-//! What a host costs: CPU time by interface and step, what sleeping and waking take, and how threads share cores and
-//! queues. All zero is a host that is not there.
+//! Costs of a host: CPU time by interface and step, times to sleep and wake, and how threads share cores and queues. A
+//! configuration of zeroes is a host without cost.
 
 use core::num::NonZeroU16;
 
@@ -8,18 +8,18 @@ use alloc::vec::Vec;
 use super::files::FileCosts;
 use crate::time::Span;
 
-/// How an application asks for I/O; the names are fio's.
+/// I/O engine of an application; the names are fio's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Engine {
-    /// read and write, one at a time (sync, psync, vsync, pvsync).
+    /// read and write, QD1 (sync, psync, vsync, pvsync).
     Sync,
-    /// preadv2 and pwritev2, one at a time; polls with `high_priority`.
+    /// preadv2 and pwritev2, QD1; polls with `high_priority`.
     Pvsync2,
     /// Linux native asynchronous I/O.
     #[default]
     Libaio,
-    /// POSIX asynchronous I/O: threads behind a queue.
+    /// POSIX asynchronous I/O: helper threads behind a queue.
     PosixAio,
     /// io_uring.
     IoUring,
@@ -28,10 +28,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// How many there are.
+    /// Number of engines.
     pub const COUNT: usize = 6;
 
-    /// All of them, in the order of [`HostConfig::engines`].
+    /// All engines, in the order of [`HostConfig::engines`].
     pub const ALL: [Engine; Engine::COUNT] = [
         Engine::Sync,
         Engine::Pvsync2,
@@ -41,28 +41,28 @@ impl Engine {
         Engine::UserSpace,
     ];
 
-    /// Whether a thread goes on after submitting, so that submission is told apart from completion.
+    /// Whether a thread continues after submission, so that submission and completion are distinct.
     pub const fn asynchronous(self) -> bool {
         !matches!(self, Engine::Sync | Engine::Pvsync2)
     }
 
-    /// Whether it can ask for polled completions.
+    /// Whether the engine can request polled completions.
     const fn can_poll(self) -> bool {
         matches!(self, Engine::Pvsync2 | Engine::IoUring)
     }
 }
 
-/// How the operating system serves those who ask for polled completions ([`crate::Command::high_priority`] through
-/// pvsync2 or io_uring). All others get interrupts, and the user-space driver always polls.
+/// How the operating system completes commands that request polling ([`crate::Command::high_priority`] through pvsync2
+/// or io_uring). All other commands complete by interrupt, and the user-space driver always polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CompletionMode {
-    /// It does not poll: they get interrupts too.
+    /// The system does not poll: these commands complete by interrupt too.
     #[default]
     Interrupt,
-    /// The core polls from submission on.
+    /// The core polls from the time of submission.
     Polling,
-    /// The core sleeps for half of the mean time of such commands, then polls.
+    /// The core sleeps for half of the mean time of similar commands, then polls.
     HybridPolling,
 }
 
@@ -74,9 +74,9 @@ pub struct ThreadConfig {
     pub core: u16,
     /// The interface it uses.
     pub engine: Engine,
-    /// Whether it asks for polled completions; for the record, since each command says so itself.
+    /// Whether it requests polled completions; informative only, because each command carries its own flag.
     pub high_priority: bool,
-    /// Whether a kernel thread polls its submission queue, on a host that has figures for it.
+    /// Whether a kernel thread polls its submission queue, if the host has figures for that.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sq_poll: bool,
 }
@@ -85,114 +85,116 @@ pub struct ThreadConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EngineCosts {
-    /// The thread's own work between reaping one I/O and beginning to issue the next. fio's latencies leave it out.
+    /// The thread's own work between reaping one I/O and starting to issue the next. fio's latencies exclude this time.
     pub application: Span,
-    /// Entering and leaving the system to submit; commands of one batch share it.
+    /// Entering and leaving the kernel to submit; commands of one batch share this time.
     pub system_call: Span,
     /// Each command: block layer, driver, doorbell.
     pub submit: Span,
-    /// Each command after the doorbell, while the drive works on it: leaving the system and what the thread does before
-    /// it waits.
+    /// Each command after the doorbell, while the drive works on it: leaving the kernel, and the work of the thread
+    /// before it waits.
     pub after: Span,
-    /// Each completion: from the thread running again until it has the result.
+    /// Each completion: from when the thread runs again until it has the result.
     pub reap: Span,
-    /// Time each way through a helper thread, where there is one.
+    /// Time in each direction through a helper thread, if there is one.
     pub hand_off: Span,
-    /// Commands of one thread that its helpers carry at once; 0 means any number.
+    /// Commands of one thread that its helpers process at once; 0 means any number.
     pub helpers: u16,
 }
 
 impl EngineCosts {
-    /// Whether a helper thread stands between the job's thread and the system.
+    /// Whether a helper thread is between the job's thread and the kernel.
     pub(super) fn has_helpers(&self) -> bool {
         self.helpers != 0 || self.hand_off != Span::ZERO
     }
 }
 
-/// A sleep of the core: entered after some time without work.
+/// An idle state of the core, entered after a time without work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IdleState {
-    /// Idle time after which the core is in it.
+    /// Idle time after which the core enters this state.
     pub after: Span,
-    /// Time to wake from it.
+    /// Time to wake from this state.
     pub exit: Span,
 }
 
-/// Timer ticks and other work that takes a core away.
+/// Timer ticks and other work that occupies a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Noise {
-    /// Mean time between two on one core (exponential); zero for none.
+    /// Mean time between two occurrences on one core (exponential); zero for none.
     pub every: Span,
-    /// What each takes at least: no longer than `every`.
+    /// Minimum length of each occurrence: no longer than `every`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub least: Span,
-    /// Mean length beyond that (exponential).
+    /// Mean length in addition to `least` (exponential).
     pub mean: Span,
 }
 
-/// A PCIe switch or bridge between host and drive, as an adapter for several drives has one.
+/// A PCIe switch or bridge between host and drive, such as that of an adapter for several drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bridge {
-    /// What one crossing takes, either way. A read crosses four times in turn: doorbell, the drive's request for the
-    /// command, the command, and data with its completion. A write fetches its data besides: six times.
+    /// Latency of one crossing in either direction. A read crosses four times in sequence: doorbell, the drive's
+    /// request for the command, the command, and data with its completion. A write also fetches its data: six times.
     pub crossing: Span,
-    /// Its lanes to the host, picoseconds a byte each way. Data passes packet by packet, so this only bounds.
+    /// Lanes to the host, in picoseconds per byte in each direction. Data passes packet by packet, so this only limits
+    /// the bandwidth.
     pub ps_per_byte: u64,
 }
 
-/// A virtual machine's monitor between guest and drive. The guest's core traps into it and carries each command down
-/// itself; but while the monitor's thread, which carries completions up, is at work anyhow, commands are left to it.
+/// The monitor of a virtual machine, between guest and drive. The guest's core traps into it and carries each command
+/// down itself. While the monitor's thread, which carries completions up, is running, commands are left to that thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hypervisor {
     /// A trap of the guest's core into the monitor and back, for a command that is not left to the monitor's thread.
     pub kick: Span,
-    /// Its CPU time for a command on the way down.
+    /// CPU time of the monitor for a command on the way down.
     pub down: Span,
-    /// Its CPU time for a completion on the way up.
+    /// CPU time of the monitor for a completion on the way up.
     pub up: Span,
-    /// Its CPU time for each 4 KiB page of data, on the way down.
+    /// CPU time of the monitor for each 4 KiB page of data, on the way down.
     pub per_page: Span,
-    /// What else keeps its thread from running.
+    /// Other work that keeps the monitor's thread from running.
     pub noise: Noise,
-    /// Its sleeps, by rising `after`.
+    /// Idle states of the monitor's thread, by rising `after`.
     pub idle_states: Vec<IdleState>,
-    /// With this many commands in flight it begins to leave out interrupts; 0 means never. See [`super::Coalescing`].
+    /// Commands in flight at and above which the monitor omits interrupts; 0 means never. See [`super::Coalescing`].
     pub coalesce_from: u16,
 }
 
-/// What polling of submission queues costs.
+/// Costs of kernel threads that poll submission queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SqPoll {
-    /// The job's thread: to leave a command in the ring.
+    /// The job's thread: to put a command into the ring.
     pub leave: Span,
-    /// From then until the kernel thread has found it, if it has nothing else to do: half a turn of its loop, and cache lines
-    /// that move between two cores.
+    /// From then until the kernel thread has found the command, if it has nothing else to do: half an iteration of its
+    /// loop, and cache lines that move between two cores.
     pub find: Span,
     /// The job's thread: to find a result and take it.
     pub reap: Span,
 }
 
-/// Costs of a host. Valid by construction, made by the catalogue from `catalogue/host/*.toml`.
+/// Costs of a host. Valid by construction; created by the catalogue from `catalogue/host/*.toml`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostConfig {
-    /// Cores that can run job threads; 0 is taken as 1.
+    /// Cores that can run job threads; 0 is treated as 1.
     pub cores: u16,
-    /// I/O submission queues the drive offers (31 on the P4800X); cores beyond that share. `None`: one for each core.
+    /// I/O submission queues that the drive offers (31 on the P4800X); additional cores share them. `None`: one for
+    /// each core.
     pub io_queues: Option<NonZeroU16>,
-    /// The drive reports no volatile write cache, so the system has nothing to flush: a flush ends in it and never
-    /// reaches the drive (Linux and FreeBSD alike).
+    /// The drive reports no volatile write cache, so a flush has no effect: it ends in the operating system and never
+    /// reaches the drive (on Linux and FreeBSD alike).
     pub write_through: bool,
-    /// How completions are noticed by those who ask for polling.
+    /// How commands that request polling are completed.
     pub completion: CompletionMode,
     /// CPU time by interface, in the order of [`Engine::ALL`].
     pub engines: [EngineCosts; Engine::COUNT],
-    /// CPU time of an interrupt, from the drive's message until its handler looks.
+    /// CPU time of an interrupt, from the drive's message until its handler looks for completions.
     pub interrupt: Span,
     /// CPU time for each completion that an interrupt finds.
     pub interrupt_each: Span,
@@ -204,36 +206,36 @@ pub struct HostConfig {
     pub per_page: Span,
     /// How long a submission holds the lock of a queue that cores share.
     pub queue_lock: Span,
-    /// Sleeps of the cores, by rising `after`; empty where they are switched off.
+    /// Idle states of the cores, by rising `after`; empty if they are switched off.
     pub idle_states: Vec<IdleState>,
-    /// What else runs on the cores.
+    /// Other work on the cores.
     pub noise: Noise,
-    /// What stands between the host and its drive.
+    /// PCIe switch or bridge between the host and its drive.
     pub bridge: Option<Bridge>,
-    /// The monitor, where the host is a virtual machine.
+    /// The monitor, if the host is a virtual machine.
     pub hypervisor: Option<Hypervisor>,
-    /// What files cost; `None` where that is not known, or in the figures of an engine.
+    /// Costs of files; `None` if they are not known, or included in the figures of an engine.
     #[cfg_attr(feature = "serde", serde(default))]
     pub files: Option<FileCosts>,
-    /// What kernel threads cost that poll submission queues; `None` where that is not known.
+    /// Costs of kernel threads that poll submission queues; `None` if they are not known.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sq_poll: Option<SqPoll>,
 }
 
 impl HostConfig {
-    /// Whether a command of this thread is polled for below the ring of results.
+    /// Whether a command of this thread is polled for below the completion ring.
     pub(super) fn polls(&self, high_priority: bool) -> bool {
         high_priority && self.completion != CompletionMode::Interrupt
     }
 
-    /// How a command of this thread is noticed.
+    /// Returns how the completion of a command of this thread is detected.
     pub(super) fn mode(&self, thread: &ThreadConfig, high_priority: bool) -> CompletionMode {
         let engine = thread.engine;
         if thread.sq_poll && self.sq_poll.is_some() {
-            // The thread looks at the ring of results itself, whoever puts them there.
+            // The thread reads the completion ring itself, whichever component fills it.
             CompletionMode::Polling
         } else if self.engines[engine as usize].has_helpers() {
-            // The helper waits, and it does not poll.
+            // The helper waits, and does not poll.
             CompletionMode::Interrupt
         } else if engine == Engine::UserSpace {
             CompletionMode::Polling
@@ -245,7 +247,7 @@ impl HostConfig {
     }
 }
 
-/// How long it takes to wake after `idle`.
+/// Returns the time to wake after `idle`.
 pub(super) fn exit_latency(states: &[IdleState], idle: Span) -> Span {
     states
         .iter()

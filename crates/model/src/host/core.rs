@@ -1,7 +1,7 @@
-//! One core: does one piece of work at a time, interrupts first, then submissions, then reaping.
+//! One core: executes one piece of work at a time; interrupts first, then submissions, then reaping.
 //!
-//! That order is what happens: an interrupt takes the core from whatever runs, and a thread that has reaped one I/O
-//! issues the next before it reaps again. Work is not preempted once begun; pieces are shorter than a few microseconds.
+//! Real systems have that order: an interrupt preempts whatever runs, and a thread that has reaped one I/O issues the
+//! next before it reaps again. Work is not preempted once started; pieces are shorter than a few microseconds.
 
 use alloc::collections::VecDeque;
 
@@ -11,10 +11,10 @@ use crate::command::CommandId;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// A piece of work under way.
+/// The piece of work that a core executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Work {
-    /// None: the core sleeps, or polls.
+    /// No work: the core sleeps, or polls.
     #[default]
     Idle,
     /// The thread's own work after reaping.
@@ -23,13 +23,13 @@ pub(super) enum Work {
     Submit(CommandId),
     /// A command holds (or waits for) the lock of its queue.
     Lock(CommandId),
-    /// The thread does what follows the doorbell.
+    /// The thread's work after the doorbell.
     Return,
-    /// The handler takes this many completions.
+    /// The handler takes this number of completions.
     Interrupt(u32),
     /// A thread takes a completion.
     Reap(CommandId),
-    /// Nobody has work: the core switches away from the thread that waits.
+    /// No thread has work: the core switches away from the thread that waits.
     Sleep,
     /// The monitor carries a command to the drive.
     Down(CommandId),
@@ -37,12 +37,12 @@ pub(super) enum Work {
     Up(CommandId),
 }
 
-/// A core that slept for so many mean gaps between noises does not draw them one by one, but from so many mean lengths before the
-/// end of its sleep on.
+/// A core that slept for this number of mean gaps between noise events does not draw them one by one. It starts to draw
+/// them at this number of mean lengths before the end of its sleep.
 const LONG_SLEEP: u64 = 64;
 const FORGOTTEN: u64 = 64;
 
-/// Nobody runs on the core.
+/// No thread runs on the core.
 pub(super) const NOBODY: u16 = u16::MAX;
 
 /// One core, or the monitor's thread.
@@ -53,9 +53,9 @@ pub(super) struct Core {
     pub(super) to_submit: VecDeque<CommandId>,
     pub(super) completions: Completions,
     pub(super) idle_since: Time,
-    /// Who ran last without a pause.
+    /// The thread that ran last without a pause.
     pub(super) thread: u16,
-    /// CPU time so far, the current work included to its end.
+    /// CPU time so far, including the current work up to its end.
     pub(super) busy: Span,
     noise: Noise,
     noise_at: Time,
@@ -83,7 +83,8 @@ impl Core {
         core
     }
 
-    /// Whatever it does, or has to do, is gone; `rest` of the work under way was still to come. It is idle from `now` on.
+    /// Discards all current and pending work; `rest` of the current work was still to be done. The core is idle from
+    /// `now`.
     pub(super) fn clear(&mut self, now: Time, rest: Span) {
         self.busy = self.busy.saturating_sub(rest);
         self.work = Work::Idle;
@@ -93,9 +94,10 @@ impl Core {
         self.thread = NOBODY;
     }
 
-    /// Noise that began long before `now` and is over changes nothing, and of one draw after the other a sleep of hours makes
-    /// millions: after so long it is drawn from shortly before `now` on. Gaps are exponential, and lengths beyond a part that is
-    /// shorter than a gap, so that a core has forgotten by `now` that it was free then.
+    /// Skips noise that began and ended long before `now`, because it has no effect. A sleep of hours would otherwise
+    /// need millions of draws. After a long sleep, noise is drawn starting shortly before `now`. Gaps are exponential,
+    /// and so are lengths beyond a fixed part that is shorter than a gap, so the state at `now` does not depend on the
+    /// core having been free at the start.
     fn sleep_through_noise(&mut self, now: Time) {
         let past = now.since(self.noise_at.min(now));
         let length = self.noise.least + self.noise.mean;
@@ -110,7 +112,7 @@ impl Core {
         self.noise_length = self.noise.least + self.stream.exponential(self.noise.mean);
     }
 
-    /// When a thread that wakes up at `now` gets the core: noise that has begun keeps it.
+    /// Returns when a thread that wakes up at `now` gets the core: noise that has begun delays it.
     #[inline]
     pub(super) fn free_at(&mut self, now: Time) -> Time {
         if self.noise_at >= now {
@@ -131,11 +133,11 @@ impl Core {
         free
     }
 
-    /// When work of this length ends if it begins at `now`: noise that has begun or comes meanwhile delays it.
+    /// Returns when work of this length ends if it begins at `now`: noise that has begun or begins meanwhile delays it.
     #[inline]
     pub(super) fn end_of(&mut self, now: Time, service: Span) -> Time {
         let end = now + service;
-        // Almost always: noise is rare.
+        // The usual case: noise is rare.
         if self.noise_at >= end {
             return end;
         }
@@ -161,8 +163,8 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// The delays of threads that wake up after a sleep, mean and share of any, where noise of this length, fixed and
-    /// exponential, comes 10 us after the last.
+    /// Delays of threads that wake up after a sleep: their mean, and the share of threads with any delay. Noise of this
+    /// length (fixed and exponential part) begins 10 us after the last.
     fn delays(sleep_us: u64, seed: u64, [least, mean]: [u64; 2]) -> (f64, f64) {
         let noise = Noise {
             every: Span::from_us(10),
@@ -182,8 +184,8 @@ mod tests {
         (sum / f64::from(count), some / f64::from(count))
     }
 
-    /// One sleep is drawn noise by noise, the other is not; both find the core taken half of the time: for a mean length more
-    /// if lengths are exponential, for half of it if they are all the same.
+    /// One sleep is drawn noise by noise, the other is not. In both cases, the core is busy half of the time. The delay
+    /// is one mean length if lengths are exponential, and half of it if they are all equal.
     #[test]
     fn noise_after_a_long_sleep_is_that_after_a_short_one() {
         let threshold_us = 10 * LONG_SLEEP;

@@ -1,8 +1,9 @@
-//! A drive with all that its administrator sees: operations in progress, a temperature, a life before this run.
+//! A drive under management: operations in progress, temperature, and a lifetime before this run.
 //!
-//! It passes commands on and counts them. An operation (FORMAT, sanitize) takes effect when it begins and lasts as long
-//! as it does on that drive; to refuse I/O meanwhile is the front end's part, which knows the status its protocol has
-//! for it. What needs a new medium (another format, erased blocks) builds the drive anew, and the counters go on.
+//! It forwards commands and counts them. An operation (FORMAT, sanitize) takes effect when it begins, and lasts as long
+//! as it does on that drive. Rejecting I/O meanwhile is the task of the front end, which knows the status code of its
+//! protocol. Operations that need a new medium (another format, erased blocks) rebuild the drive, and the counters
+//! continue.
 
 use alloc::vec::Vec;
 
@@ -14,12 +15,12 @@ use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
-/// A throttled drive takes this share of what its limit leaves above idle power.
+/// A throttled drive may use this share of its limit's margin above idle power.
 const THERMAL_SHARE: f64 = 0.25;
-/// It throttles until it is this much below the critical temperature.
+/// Throttling ends at this distance below the critical temperature.
 const HYSTERESIS_CELSIUS: f64 = 5.0;
 
-/// What takes a drive a long time.
+/// Long-running operation of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationKind {
     /// FORMAT NVM.
@@ -31,16 +32,16 @@ pub enum OperationKind {
 /// An operation in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// Which.
+    /// Kind of operation.
     pub kind: OperationKind,
-    /// When it began.
+    /// When it started.
     pub since: Time,
-    /// When it will be done.
+    /// When it will end.
     pub until: Time,
 }
 
 impl Operation {
-    /// How much of it is done at `now`, 0 to 1.
+    /// Returns the completed share at `now`, from 0 to 1.
     pub fn progress(&self, now: Time) -> f64 {
         let all = self.until.since(self.since).seconds();
         if all <= 0.0 {
@@ -50,18 +51,18 @@ impl Operation {
     }
 }
 
-/// What the sanitize log says.
+/// Status in the sanitize log.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SanitizeStatus {
-    /// Never.
+    /// The drive was never sanitized.
     Never,
-    /// The last one was finished.
+    /// The last sanitize completed.
     Done,
-    /// One is in progress; the share that is done, 0 to 1.
+    /// A sanitize is in progress; the completed share, from 0 to 1.
     InProgress(f64),
 }
 
-/// Sums and means of what a drive reports.
+/// Sums and means of the values that a drive reports.
 #[derive(Clone, Copy, Default)]
 struct Readings {
     joules: f64,
@@ -100,7 +101,7 @@ impl Readings {
     }
 }
 
-/// All cumulative gauges of a drive, to go on from when it is built anew.
+/// All cumulative gauges of a drive, which continue when the drive is rebuilt.
 #[derive(Clone, Debug, Default)]
 struct Counters(Vec<(Gauge, f64)>);
 
@@ -116,7 +117,7 @@ impl Gauges for Counters {
     }
 }
 
-/// The drive in this format and state, this far worn.
+/// Builds the drive in this format, state and wear.
 fn built(
     config: &DriveConfig,
     format: LbaFormat,
@@ -126,22 +127,22 @@ fn built(
 ) -> Drive {
     let mut config = config.clone();
     config.set_lba_format(format);
-    // What does not wear stays new.
+    // A medium that does not wear stays new.
     let _ = config.set_percentage_used(used);
     Drive::new(&config, state, seed)
 }
 
-/// A drive under management. See the head of this file.
+/// A drive under management. See the head of this module.
 #[derive(Clone, Debug)]
 pub struct ManagedDrive {
     drive: Drive,
-    /// As made by the catalogue: in its first format, without what was set since.
+    /// Configuration from the catalogue: in its first format, without settings that were changed later.
     config: DriveConfig,
     management: Management,
     seed: u64,
-    /// Up to the start of this run, and what is counted here since.
+    /// Lifetime up to the start of this run, and everything that is counted here since then.
     lifetime: Lifetime,
-    /// What the gauges of drives that were replaced had counted.
+    /// Counts of the gauges of drives that were replaced.
     before: Counters,
     power_limit: Option<f64>,
     throttled: bool,
@@ -151,14 +152,14 @@ pub struct ManagedDrive {
     joules: f64,
     outstanding: u32,
     busy_since: Time,
-    /// When it was last switched on; before this run if never in it.
+    /// When it was last switched on; `None` if that was before this run.
     switched_on: Option<Time>,
 }
 
 impl ManagedDrive {
-    /// A drive that has been through `lifetime` ([`Lifetime::of_new`] for a new one), in the format that it names, on
-    /// for as long as `config` says ([`Device::power_cut`] begins again). `config` must be as the catalogue makes
-    /// it, in the first format of `management`.
+    /// Creates a drive with this `lifetime` ([`Lifetime::of_new`] for a new one), in the format that the lifetime
+    /// names. The time since power-on is that of `config` ([`Device::power_cut`] restarts it). `config` must be as
+    /// created by the catalogue, in the first format of `management`.
     ///
     /// # Errors
     /// If `lifetime` names a format that the drive does not have.
@@ -196,35 +197,36 @@ impl ManagedDrive {
         })
     }
 
-    /// The drive itself.
+    /// Returns the drive itself.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// What it offers.
+    /// Returns the management features that the drive offers.
     pub fn management(&self) -> &Management {
         &self.management
     }
 
-    /// Number of the LBA format in use.
+    /// Returns the number of the LBA format in use.
     pub fn lba_format_number(&self) -> usize {
         self.lifetime.lba_format
     }
 
-    /// The LBA format in use.
+    /// Returns the LBA format in use.
     pub fn lba_format(&self) -> LbaFormat {
         self.management.lba_formats[self.lifetime.lba_format]
     }
 
-    /// How long a FORMAT or sanitize takes.
+    /// Returns the duration of a FORMAT or sanitize.
     pub fn format_duration(&self) -> Span {
         self.config.format_duration()
     }
 
-    /// Begins a FORMAT to the format of this number; everything stored is gone. Whoever holds the data drops it.
+    /// Starts a FORMAT to the format with this number; all stored data is lost. The owner of the stored data must
+    /// discard it.
     ///
     /// # Errors
-    /// If there is no such format, commands are inside, or an operation is in progress.
+    /// If the format does not exist, commands are outstanding, or an operation is in progress.
     pub fn format(&mut self, now: Time, number: usize) -> Result<Operation, Refusal> {
         if number >= self.management.lba_formats.len() {
             return Err(Refusal::Invalid(
@@ -234,10 +236,10 @@ impl ManagedDrive {
         self.begin(now, OperationKind::Format, number)
     }
 
-    /// Begins a sanitize; everything stored is gone.
+    /// Starts a sanitize; all stored data is lost.
     ///
     /// # Errors
-    /// If commands are inside, or an operation is in progress.
+    /// If commands are outstanding, or an operation is in progress.
     pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
         self.begin(now, OperationKind::Sanitize, self.lifetime.lba_format)
     }
@@ -274,28 +276,28 @@ impl ManagedDrive {
         Ok(operation)
     }
 
-    /// Makes the gauges of the drive that has just been built go on from these.
+    /// Makes the gauges of a rebuilt drive continue from these counts.
     fn go_on_from(&mut self, now: Time, counted: Counters) {
         let mut fresh = Counters::default();
         self.drive.inspect(now, &mut fresh);
         for (gauge, value) in counted.0 {
             self.before.gauge(gauge, value);
         }
-        // A new drive counts some things from the start of time (idle power): not twice.
+        // A new drive counts some values from the start of time (idle power): do not count them twice.
         for (gauge, value) in fresh.0 {
             self.before.gauge(gauge, -value);
         }
         self.joules = self.joules_until(now);
     }
 
-    /// Ends what is in progress: nothing of the drive is in use, so there is nothing that would take long.
+    /// Ends the operation in progress. No blocks of the drive are in use, so that there is no long operation to do.
     pub fn end_operation(&mut self) {
         if let Some(operation) = self.operation.take() {
             self.lifetime.sanitized |= operation.kind == OperationKind::Sanitize;
         }
     }
 
-    /// What is in progress at `now`.
+    /// Returns the operation in progress at `now`.
     pub fn operation(&mut self, now: Time) -> Option<Operation> {
         let operation = self.operation?;
         if now < operation.until {
@@ -306,7 +308,7 @@ impl ManagedDrive {
         None
     }
 
-    /// What the sanitize log says at `now`.
+    /// Returns the status of the sanitize log at `now`.
     pub fn sanitize_status(&mut self, now: Time) -> SanitizeStatus {
         match self.operation(now) {
             Some(operation) if operation.kind == OperationKind::Sanitize => {
@@ -317,7 +319,7 @@ impl ManagedDrive {
         }
     }
 
-    /// The governor's limit in watts as set, if there is a governor.
+    /// Returns the governor's limit in watts as set, if there is a governor.
     pub fn power_limit(&self) -> Option<f64> {
         self.power_limit
     }
@@ -332,7 +334,7 @@ impl ManagedDrive {
         self.govern()
     }
 
-    /// The limit in force: lower while the drive is too hot.
+    /// Returns the limit in force: it is lower while the drive is too hot.
     fn effective_limit(&self) -> Option<f64> {
         let limit = self.power_limit?;
         let idle = self.config.idle_watts();
@@ -370,18 +372,18 @@ impl ManagedDrive {
         self.drive.power_on(now);
     }
 
-    /// What the drive does after a power-on begins again, without one.
+    /// Restarts the background work that follows a power-on, without a power-on.
     pub fn begin_refresh(&mut self, now: Time) {
         self.switched_on = Some(now);
         self.drive.power_on(now);
     }
 
-    /// Computes now what the drive would compute at its first write: see [`MediumDrive::prepare`].
+    /// Computes in advance what the drive would compute at its first write: see [`MediumDrive::prepare`].
     pub fn prepare(&mut self) {
         self.drive.prepare();
     }
 
-    /// Counts data that could not be given back, with its entry in the error log.
+    /// Counts data that could not be read, with its entry in the error log.
     pub fn count_media_error(&mut self) {
         self.lifetime.media_errors += 1;
         self.lifetime.error_log_entries += 1;
@@ -398,8 +400,9 @@ impl ManagedDrive {
         Readings::of(&self.drive, now).joules + before.map(|(_, value)| value).sum::<f64>()
     }
 
-    /// Lets temperature and clocks go on to `now`, and throttles where it is too hot. To be called every second or so
-    /// by whoever serves the drive; [`ManagedDrive::health`] calls it too. Returns the mean watts since the last time.
+    /// Advances temperature and clocks to `now`, and throttles if the drive is too hot. The server of the drive must
+    /// call this about every second; [`ManagedDrive::health`] calls it too. Returns the mean power in watts since the
+    /// last call.
     pub fn observe(&mut self, now: Time) -> f64 {
         let over = now.since(self.observed);
         if over == Span::ZERO {
@@ -432,7 +435,7 @@ impl ManagedDrive {
         watts
     }
 
-    /// What the drive has been through until `now`: to be kept, and given to [`ManagedDrive::new`] the next time.
+    /// Returns the lifetime until `now`, which can be stored and passed to [`ManagedDrive::new`] later.
     pub fn lifetime(&self, now: Time) -> Lifetime {
         let readings = Readings::of(&self.drive, now);
         let before = |wanted: Gauge| -> f64 {
@@ -454,7 +457,7 @@ impl ManagedDrive {
         lifetime
     }
 
-    /// Health at `now`.
+    /// Returns the health at `now`.
     pub fn health(&mut self, now: Time) -> Health {
         let watts = self.observe(now);
         let lifetime = self.lifetime(now);
@@ -525,7 +528,7 @@ impl Device for ManagedDrive {
         self.drive.at_risk(ranges);
     }
 
-    /// Counted as an unsafe shutdown and a power cycle; what follows a power-on begins again.
+    /// Counts an unsafe shutdown and a power cycle; the background work that follows a power-on restarts.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         if self.outstanding > 0 {
             self.lifetime.busy += now.since(self.busy_since);

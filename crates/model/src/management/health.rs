@@ -1,32 +1,32 @@
-//! Health as NVMe's SMART / Health Information log tells it, and the part of it that outlives a restart.
+//! Health as reported by NVMe's SMART / Health Information log, and the part of it that survives a restart.
 //!
-//! Spare blocks that are used up are not modelled: available spare stays at 100 %.
+//! Use of spare blocks is not modelled: available spare stays at 100 %.
 
 use crate::media::{DriveConfig, Medium};
 use crate::time::Span;
 
-/// What a drive has been through: kept over restarts by whoever serves it.
+/// Counters over a drive's life, which the server of the drive stores across restarts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lifetime {
     /// Bytes the host has read.
     pub host_bytes_read: u64,
     /// Bytes the host has written.
     pub host_bytes_written: u64,
-    /// Commands that read.
+    /// Read commands of the host.
     pub host_read_commands: u64,
-    /// Commands that write.
+    /// Write commands of the host.
     pub host_write_commands: u64,
-    /// Time with commands outstanding.
+    /// Time with outstanding commands.
     pub busy: Span,
-    /// Time with power.
+    /// Time powered on.
     pub power_on: Span,
-    /// Times it was switched on.
+    /// Number of power-ons.
     pub power_cycles: u64,
-    /// Times power went without a shutdown.
+    /// Number of power losses without a shutdown.
     pub unsafe_shutdowns: u64,
-    /// Data that could not be given back.
+    /// Number of reads whose data could not be returned.
     pub media_errors: u64,
-    /// Entries ever made in the error log.
+    /// Number of entries ever written to the error log.
     pub error_log_entries: u64,
     /// Percent of rated endurance used, with fractions.
     pub percentage_used: f64,
@@ -36,12 +36,12 @@ pub struct Lifetime {
     pub hot: Span,
     /// Number of the LBA format in use.
     pub lba_format: usize,
-    /// Whether it has ever been sanitized to the end.
+    /// Whether a sanitize has ever completed.
     pub sanitized: bool,
 }
 
 impl Lifetime {
-    /// That of a drive which has been through nothing but what its configuration says.
+    /// Returns the lifetime of a drive whose only history is that of its configuration.
     pub fn of_new(config: &DriveConfig) -> Lifetime {
         Lifetime {
             percentage_used: config.percentage_used(),
@@ -50,23 +50,23 @@ impl Lifetime {
     }
 }
 
-/// What is wrong with the drive as a whole: the bits of NVMe's Critical Warning.
+/// Conditions of the drive as a whole: the bits of NVMe's Critical Warning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CriticalWarning {
     /// Available spare is below its threshold.
     pub spare: bool,
     /// At or above the warning temperature.
     pub temperature: bool,
-    /// Less reliable than it was: the rated endurance is used up.
+    /// Reliability is degraded: the rated endurance is used up.
     pub reliability: bool,
-    /// It takes no writes any more.
+    /// The drive accepts no more writes.
     pub read_only: bool,
-    /// Its volatile memory is no longer backed up.
+    /// The volatile memory is no longer backed up.
     pub backup: bool,
 }
 
 impl CriticalWarning {
-    /// The byte as NVMe has it.
+    /// Returns the byte as defined by NVMe.
     pub const fn bits(self) -> u8 {
         self.spare as u8
             | (self.temperature as u8) << 1
@@ -79,57 +79,57 @@ impl CriticalWarning {
 /// Health at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Health {
-    /// What is wrong.
+    /// Conditions that cause a warning.
     pub warning: CriticalWarning,
     /// Temperature of the whole drive in degrees Celsius.
     pub celsius: f64,
-    /// Percent of the spare blocks that are left.
+    /// Percentage of spare blocks that are available.
     pub available_spare: u8,
-    /// Percent of them below which the drive warns.
+    /// Threshold of that percentage below which the drive warns.
     pub spare_threshold: u8,
-    /// Mean watts since the health before was asked for; 0 where no time has passed.
+    /// Mean power in watts since the previous query of health; 0 if no time has passed.
     pub watts: f64,
-    /// All that is counted over the drive's life.
+    /// All counters over the drive's life.
     pub lifetime: Lifetime,
 }
 
 impl Health {
-    /// Percentage Used as SMART has it: whole percent rounded down, 255 at most.
+    /// Returns Percentage Used as in SMART: whole percent rounded down, at most 255.
     pub fn percentage_used(&self) -> u8 {
         self.lifetime.percentage_used.clamp(0.0, 255.0) as u8
     }
 
-    /// Thousands of 512 B read, rounded up.
+    /// Returns data read in units of 1000 x 512 B, rounded up.
     pub fn data_units_read(&self) -> u64 {
         self.lifetime.host_bytes_read.div_ceil(512_000)
     }
 
-    /// Thousands of 512 B written, rounded up.
+    /// Returns data written in units of 1000 x 512 B, rounded up.
     pub fn data_units_written(&self) -> u64 {
         self.lifetime.host_bytes_written.div_ceil(512_000)
     }
 
-    /// Minutes with commands outstanding.
+    /// Returns minutes with outstanding commands.
     pub fn busy_minutes(&self) -> u64 {
         minutes(self.lifetime.busy)
     }
 
-    /// Hours with power.
+    /// Returns hours powered on.
     pub fn power_on_hours(&self) -> u64 {
         minutes(self.lifetime.power_on) / 60
     }
 
-    /// Minutes at or above the warning temperature and below the critical one.
+    /// Returns minutes at or above the warning temperature and below the critical one.
     pub fn warning_minutes(&self) -> u64 {
         minutes(self.lifetime.warm)
     }
 
-    /// Minutes at or above the critical temperature.
+    /// Returns minutes at or above the critical temperature.
     pub fn critical_minutes(&self) -> u64 {
         minutes(self.lifetime.hot)
     }
 
-    /// The temperature in whole kelvin, as NVMe has it.
+    /// Returns the temperature in whole kelvin, as in NVMe.
     pub fn kelvin(&self) -> u16 {
         libm::round(self.celsius + 273.15).clamp(0.0, 65_535.0) as u16
     }

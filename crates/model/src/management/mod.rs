@@ -1,13 +1,13 @@
-//! Drive management: what a host's administrator asks of a drive beside reading and writing.
+//! Drive management: administrative operations of a drive, other than reading and writing.
 //!
-//! FORMAT with its duration, LBA formats, the power governor, wear (and the write protection at its end), power-on,
-//! sanitize, and health as SMART would tell it. A [`Medium`] takes settings before a run, its drive while it
-//! runs, and a [`ManagedDrive`] adds what a served drive needs besides: a lifetime that goes on after a
-//! restart, a temperature, an operation in progress.
+//! Modelled: FORMAT with its duration, LBA formats, the power governor, wear (and the write protection at its end),
+//! power-on, sanitize, and health as in SMART. A [`Medium`] accepts settings before a run, and its drive accepts them
+//! during the run. A [`ManagedDrive`] adds what a served drive needs: a lifetime that continues after a restart, a
+//! temperature, an operation in progress.
 //!
-//! It stands beside the path of an I/O: a drive in a simulation does not carry it. Left out: several namespaces, firmware
-//! download, self-tests. Sources: S4 (formats, FORMAT, governor, wear, refresh, retention), S2 (list of formats, time of
-//! a FORMAT), the NVMe base specification for what health consists of.
+//! Management is not in the path of an I/O: a simulated drive does not contain it. Not modelled: several namespaces,
+//! firmware download, self-tests. Sources: S4 (formats, FORMAT, governor, wear, refresh, retention), S2 (list of
+//! formats, time of a FORMAT), the NVMe base specification for the content of health.
 //!
 //! [`Medium`]: crate::media::Medium
 
@@ -30,14 +30,14 @@ use crate::time::Span;
 pub struct LbaFormat {
     /// Bytes of data in a block: 512 or 4096.
     pub data: u32,
-    /// Bytes of metadata beside them: 0 to 128.
+    /// Bytes of metadata per block: 0 to 128.
     pub metadata: u16,
-    /// How the drive rates it against its other formats.
+    /// Relative performance of this format, as reported by the drive.
     pub performance: RelativePerformance,
 }
 
 impl LbaFormat {
-    /// Blocks of this many bytes without metadata.
+    /// Returns a format with blocks of `data` bytes without metadata.
     pub const fn plain(data: u32) -> LbaFormat {
         LbaFormat {
             data,
@@ -46,21 +46,21 @@ impl LbaFormat {
         }
     }
 
-    /// What something takes that takes so many picoseconds for a byte of data, metadata and all: as much longer as they
-    /// are to the data.
+    /// Returns the picoseconds per byte of data, metadata included: `ps_per_byte` multiplied by the ratio of data plus
+    /// metadata to data.
     pub fn longer(&self, ps_per_byte: u64) -> u64 {
         let share = f64::from(self.metadata) / f64::from(self.data);
         libm::round(ps_per_byte as f64 * (1.0 + share)) as u64
     }
 
-    /// Whether both have the same bytes in a block, whatever their rating.
+    /// Whether both formats have the same bytes per block, whatever their rating.
     pub const fn same_layout(&self, other: &LbaFormat) -> bool {
         self.data == other.data && self.metadata == other.metadata
     }
 }
 
 impl core::fmt::Display for LbaFormat {
-    /// As administrators write it: `4096`, `512+8`.
+    /// Writes the format as administrators do: `4096`, `512+8`.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.metadata {
             0 => write!(f, "{}", self.data),
@@ -69,23 +69,23 @@ impl core::fmt::Display for LbaFormat {
     }
 }
 
-/// How a drive rates a format (NVMe's field RP, whose value each has).
+/// Relative performance of a format (the values of NVMe's field RP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[repr(u8)]
 pub enum RelativePerformance {
-    /// None is faster.
+    /// No format is faster.
     #[default]
     Best = 0,
     /// Between best and good.
     Better = 1,
     /// Slower than the best.
     Good = 2,
-    /// Not to be preferred.
+    /// Not recommended.
     Degraded = 3,
 }
 
 impl RelativePerformance {
-    /// All, the best first.
+    /// All ratings, the best first.
     pub const ALL: [RelativePerformance; 4] = [
         RelativePerformance::Best,
         RelativePerformance::Better,
@@ -93,7 +93,7 @@ impl RelativePerformance {
         RelativePerformance::Degraded,
     ];
 
-    /// The word for it.
+    /// Returns the rating as a word.
     pub const fn name(self) -> &'static str {
         match self {
             RelativePerformance::Best => "best",
@@ -104,21 +104,21 @@ impl RelativePerformance {
     }
 }
 
-/// What an administrator may ask of a drive, beyond what its medium says; made by the catalogue.
+/// Management features that a drive offers in addition to those of its medium; created by the catalogue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Management {
-    /// The formats it offers, in the order of their numbers; the first is in use when it leaves the factory.
+    /// LBA formats in the order of their numbers; the first is in use on a new drive.
     pub lba_formats: Vec<LbaFormat>,
-    /// What its power governor can be set to in watts, the default first; empty if nothing is published.
+    /// Settings of the power governor in watts, the default first; empty if not published.
     pub power_limits_watts: Vec<f64>,
-    /// How warm it becomes.
+    /// Thermal model.
     pub thermal: Thermal,
-    /// How long it keeps data without power when its rated endurance is used up, if published.
+    /// Time for which the drive keeps data without power at the end of its rated endurance, if published.
     pub retention: Option<Span>,
 }
 
 impl Management {
-    /// The number of the format with these bytes in a block.
+    /// Returns the number of the format with these bytes per block.
     pub fn format_number(&self, data: u32, metadata: u16) -> Option<usize> {
         let found = |format: &LbaFormat| format.data == data && format.metadata == metadata;
         self.lba_formats.iter().position(found)

@@ -1,15 +1,15 @@
-//! Why a drive does not do what its administrator asks.
+//! Reasons why a drive rejects a management operation.
 
 use core::fmt;
 
-/// Why a drive does not do what it is asked.
+/// Reason why a drive rejects an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It has no such thing; what would be right.
+    /// The drive does not support the feature; the text says what is supported.
     Unsupported(&'static str),
-    /// The value cannot be; what would be right.
+    /// The value is invalid; the text says which values are valid.
     Invalid(&'static str),
-    /// It has commands inside, or another operation is in progress.
+    /// Commands are outstanding, or another operation is in progress.
     Busy,
 }
 
@@ -25,37 +25,38 @@ impl fmt::Display for Refusal {
 impl core::error::Error for Refusal {}
 
 impl Refusal {
-    /// It has no power governor.
+    /// The drive has no power governor.
     pub const NO_GOVERNOR: Refusal =
         Refusal::Unsupported("this drive's model has no power governor");
-    /// It does not wear.
+    /// The drive does not wear.
     pub const NO_WEAR: Refusal = Refusal::Unsupported("this drive's medium does not wear");
-    /// Nothing in it depends on when it was switched on.
+    /// Nothing in the drive depends on when it was switched on.
     pub const NO_REFRESH: Refusal =
         Refusal::Unsupported("this drive's model does nothing special after power-on");
-    /// No governor can hold this limit.
+    /// No governor can enforce this limit.
     pub const BELOW_IDLE: Refusal =
         Refusal::Invalid("the power limit must be above the drive's idle power");
-    /// It has no spare area.
+    /// The drive has no spare area.
     pub const NO_SPARE: Refusal = Refusal::Unsupported(
         "this drive has no spare area that could be larger; a job's `size` says how much of it is used",
     );
-    /// What lies over members cannot change their sizes.
+    /// A composition of members cannot change the sizes of its members.
     pub const OF_MEMBERS: Refusal = Refusal::Unsupported(
         "the spare area of a pool is that of its members: set it before they are put together",
     );
-    /// No drive works with so much kept back.
+    /// No drive works with this much over-provisioning.
     pub const NO_OVERPROVISION: Refusal =
         Refusal::Invalid("the share of the capacity that is kept back must be from 0 to 90 %");
-    /// Not a share of a drive.
+    /// The value is not a share of a drive.
     pub const NOT_FILLED: Refusal = Refusal::Invalid(
         "the share that holds data must be above 0 and at most 100 %; a drive that holds none is `--state fresh`",
     );
-    /// No drive can be so worn.
+    /// No drive can have this wear.
     pub const NO_PERCENTAGE: Refusal = Refusal::Invalid("Percentage Used must be from 0 to 1000");
 }
 
-/// What is left of a capacity in bytes, in whole units, when this share is kept back; at least a unit.
+/// Returns the part of a capacity that remains, in bytes and whole units, if `share` is over-provisioned; at least one
+/// unit.
 ///
 /// # Errors
 /// If the share is not in 0 to 0.9.
@@ -67,7 +68,7 @@ pub(crate) fn provisioned(bytes: u64, share: f64, unit: u64) -> Result<u64, Refu
     Ok((left / unit).max(1) * unit)
 }
 
-/// A share that holds data.
+/// Checks the share of a drive that holds data.
 ///
 /// # Errors
 /// If it is not above 0 and at most 1.
@@ -76,7 +77,7 @@ pub(crate) fn filled(share: f64) -> Result<f64, Refusal> {
     valid.then_some(share).ok_or(Refusal::NOT_FILLED)
 }
 
-/// A Percentage Used that can be.
+/// Checks a Percentage Used.
 ///
 /// # Errors
 /// If it is not in 0 to 1000.

@@ -1,28 +1,28 @@
-//! How warm a drive becomes: one mass, one resistance.
+//! Thermal model of a drive: one mass, one resistance.
 //!
-//! The temperature goes towards `ambient + watts x resistance` exponentially. That is what a heat sink in a steady
-//! stream of air does; hot spots, fans that follow the temperature and the heat of neighbours are left out. No source
-//! has figures: all are assumed, and only health and throttling by temperature depend on them.
+//! The temperature approaches `ambient + watts x resistance` exponentially. That is the behaviour of a heat sink in a
+//! constant flow of air. Hot spots, fans that follow the temperature and heat of adjacent drives are not modelled. No
+//! source has figures: all are assumed, and only health and thermal throttling depend on them.
 
 use crate::time::Span;
 
-/// Heat, and what the drive does about it.
+/// Thermal properties of a drive, and its temperature limits.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Thermal {
     /// Temperature of the air, in degrees Celsius.
     pub ambient_celsius: f64,
-    /// How much warmer each watt makes the drive in the end.
+    /// Temperature rise per watt in equilibrium.
     pub kelvin_per_watt: f64,
-    /// After this long about two thirds of a change have happened.
+    /// Time after which about two thirds of a change have happened.
     pub time_constant: Span,
     /// Warning composite temperature (NVMe's WCTEMP).
     pub warning_celsius: f64,
-    /// Critical composite temperature (CCTEMP): from here on the drive throttles itself.
+    /// Critical composite temperature (CCTEMP): at and above it the drive throttles itself.
     pub critical_celsius: f64,
 }
 
 impl Thermal {
-    /// The temperature after `over`, during which the drive took `watts` on average.
+    /// Returns the temperature after `over`, during which the drive consumed `watts` on average.
     pub fn after(&self, celsius: f64, watts: f64, over: Span) -> f64 {
         let target = self.ambient_celsius + watts * self.kelvin_per_watt;
         let constant = self.time_constant.seconds();

@@ -1,13 +1,14 @@
-//! The journal of a file system: one commit at a time, and who comes while it runs waits for the next, which is for all of
-//! them.
+//! The journal of a file system: one commit at a time. Tasks that arrive while a commit runs wait for the next one,
+//! which serves all of them.
 //!
-//! ext4 (jbd2, `data=ordered`): descriptor and metadata blocks in one write; when it is done the commit block, before which
-//! the drive flushes and which goes through its cache (`REQ_PREFLUSH | REQ_FUA`). XFS: one record of the log, written the
-//! same way. A drive without a volatile cache needs neither.
+//! ext4 (jbd2, `data=ordered`): descriptor and metadata blocks in one write. When that write completes, the commit
+//! block follows; the drive flushes before it, and the block is written through the drive's cache
+//! (`REQ_PREFLUSH | REQ_FUA`). XFS: one record of the log, written the same way. A drive without a volatile cache needs
+//! neither flush nor FUA.
 //!
-//! Assumed: ext4's commit of one file has two blocks of metadata (1 to 4: its inode, and what maps or counts its blocks);
-//! XFS' record has 4 KiB (1 to 8 KiB); a journal of 128 MiB in the middle of the drive, where mke2fs and mkfs.xfs put it;
-//! no fast commits, no external journal.
+//! Assumed: ext4's commit of one file has two blocks of metadata (1 to 4: its inode, and blocks that map or count its
+//! blocks). XFS' record has 4 KiB (1 to 8 KiB). The journal has 128 MiB and is in the middle of the drive, where mke2fs
+//! and mkfs.xfs put it. Fast commits and external journals are not modelled.
 
 use alloc::vec::Vec;
 
@@ -26,15 +27,15 @@ pub enum Filesystem {
     /// ext4 with its journal in ordered mode.
     #[default]
     Ext4,
-    /// XFS.
+    /// XFS with an internal log.
     Xfs,
 }
 
 impl Filesystem {
-    /// All of them.
+    /// All file systems, in the order of declaration.
     pub const ALL: [Filesystem; 2] = [Filesystem::Ext4, Filesystem::Xfs];
 
-    /// Its name.
+    /// Returns the name as displayed.
     pub const fn name(self) -> &'static str {
         match self {
             Filesystem::Ext4 => "ext4",
@@ -42,7 +43,7 @@ impl Filesystem {
         }
     }
 
-    /// Bytes that are written before the record that makes a commit count; 0: that is all there is.
+    /// Bytes that are written before the record that completes a commit; 0 if a commit consists of the record only.
     const fn blocks(self) -> u64 {
         match self {
             Filesystem::Ext4 => 3 * BLOCK,
@@ -51,26 +52,26 @@ impl Filesystem {
     }
 }
 
-/// A block of the journal.
+/// Bytes of a block of the journal.
 const BLOCK: u64 = 4096;
 
-/// Its length.
+/// Length of the journal in bytes.
 const LENGTH: u64 = 128 << 20;
 
-/// What a commit does.
+/// Steps of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Its thread wakes.
+    /// The journal's thread wakes.
     Wake,
-    /// Descriptor and metadata.
+    /// Descriptor and metadata blocks are written.
     Blocks,
     /// The drive flushes.
     Flush,
-    /// The record that makes it count.
+    /// The record that completes the commit is written.
     Record,
 }
 
-/// The commit that runs.
+/// The commit in progress.
 #[derive(Clone, Debug)]
 struct Commit {
     step: Step,
@@ -82,14 +83,14 @@ struct Commit {
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
     filesystem: Filesystem,
-    /// The host's thread that writes it.
+    /// The host's thread that writes the journal.
     thread: u16,
-    /// Where it lies, and how far it is written.
+    /// Start of the journal on the drive, and the position up to which it is written.
     start: u64,
     length: u64,
     at: u64,
     running: Option<Commit>,
-    /// Whom the commit that runs is for, and who waits for the next.
+    /// Commands that the current commit serves, and commands that wait for the next commit.
     served: Vec<CommandId>,
     waiting: Vec<CommandId>,
 }
@@ -109,14 +110,14 @@ impl Journal {
         }
     }
 
-    /// Power went.
+    /// Resets the journal after a power cut.
     pub(super) fn clear(&mut self) {
         self.running = None;
         self.served.clear();
         self.waiting.clear();
     }
 
-    /// A write of the next so many bytes.
+    /// Returns a write of the next `bytes` of the journal.
     fn next(&mut self, bytes: u64) -> Command {
         if self.at + bytes > self.length {
             self.at = 0;
@@ -129,7 +130,7 @@ impl Journal {
 }
 
 impl<D: Device> Files<D> {
-    /// A task waits for a commit with its metadata.
+    /// A task waits for a commit that includes its metadata.
     pub(super) fn join_commit(&mut self, now: Time, id: CommandId) {
         self.journal.waiting.push(id);
         if self.journal.running.is_none() {
@@ -150,7 +151,7 @@ impl<D: Device> Files<D> {
         self.timers.push(now + self.costs.wake, Owner::Journal);
     }
 
-    /// The journal's thread is awake.
+    /// The journal's thread has woken up.
     pub(super) fn journal_wakes(&mut self, now: Time) {
         let bytes = self.journal.filesystem.blocks();
         if bytes == 0 {
@@ -161,13 +162,13 @@ impl<D: Device> Files<D> {
         self.send(now, Owner::Journal, command);
     }
 
-    /// The commit whose wait or command is over.
+    /// Returns the commit whose wait or command has ended.
     fn commit(&mut self) -> &mut Commit {
         let commit = self.journal.running.as_mut();
         commit.expect("the journal waits for nothing unless a commit runs")
     }
 
-    /// What the record stands for is with the drive: it is flushed, then the record written.
+    /// The data that the record covers has reached the drive: flushes it, then writes the record.
     fn make_it_count(&mut self, now: Time) {
         if self.host.is_write_through() {
             return self.write_record(now);

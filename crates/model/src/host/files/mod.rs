@@ -1,19 +1,19 @@
-//! A file system and its page cache between job threads and the host's way to the drive: thin, as far as writes and syncs
-//! need it.
+//! A file system and its page cache, between job threads and the host's path to the drive: a thin model that covers
+//! writes and syncs.
 //!
-//! A buffered write is a system call and a copy. A sync writes out the pages that its thread made dirty, waits for them,
-//! and then, where the file's metadata changed, for a commit of the journal (`journal`); else it flushes the drive. What a
-//! sync waits for comes in series, each through the block layer, the interrupt and the wake-up of the host path. fdatasync
-//! wants metadata only where a page was written for the first time (its extent is then marked as written, or the file has
-//! grown), fsync also where the time of the last change has ticked on. Direct I/O to a file pays a little CPU time; a direct
-//! write to blocks that are allocated and were never written waits until its extent is marked, which a thread of the system
-//! does behind it.
+//! A buffered write is a system call and a copy. A sync writes the pages that its thread made dirty, and waits for
+//! them. If the file's metadata changed, it then waits for a commit of the journal (`journal`); otherwise it flushes
+//! the drive. These steps run in series, each through the block layer, the interrupt and the wake-up of the host path.
+//! fdatasync needs metadata only if a page was written for the first time (its extent is then marked as written, or the
+//! file has grown). fsync also needs metadata if the time of the last change has advanced. Direct I/O to a file costs
+//! some additional CPU time. A direct write to blocks that are allocated but were never written waits until its extent
+//! is marked; a kernel thread does that after the write.
 //!
-//! Left out: reads through the page cache, write-back before a sync, the limit of dirty pages, allocation that fragments, a
-//! journal that is full and must be checkpointed, threads that share a file. Each file has one thread.
+//! Not modelled: reads through the page cache, write-back before a sync, the limit of dirty pages, fragmented
+//! allocation, a full journal that must be checkpointed, threads that share a file. Each file has one thread.
 //!
 //! Source: Linux, Documentation/filesystems/ext4/journal.rst, Documentation/block/writeback_cache_control.rst,
-//! fs/ext4/fsync.c, fs/jbd2/commit.c, fs/xfs/xfs_log.c; what is assumed is in `[files]` of a host and in `journal`.
+//! fs/ext4/fsync.c, fs/jbd2/commit.c, fs/xfs/xfs_log.c. Assumed values are in `[files]` of a host and in `journal`.
 
 mod journal;
 mod sync;
@@ -34,95 +34,95 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FileCosts {
-    /// A buffered write without its copy, system call included.
+    /// A buffered write without its copy, including the system call.
     pub cached: Span,
-    /// Copying into the page cache, picoseconds a byte.
+    /// Copying into the page cache, in picoseconds per byte.
     pub copy_picoseconds_per_byte: u64,
-    /// What a file adds to a direct I/O: its map of extents is looked up.
+    /// Additional time of a direct I/O to a file: the lookup in its extent map.
     pub direct: Span,
-    /// A sync until its first page is on its way: looking for dirty pages, mapping them.
+    /// A sync until its first page is submitted: finding dirty pages, mapping them.
     pub sync: Span,
-    /// Waking the journal's thread, and being woken by it: each.
+    /// Time to wake the journal's thread, and to be woken by it: each.
     pub wake: Span,
-    /// Marking an extent as written behind a direct write: a thread of the system wakes, and changes the file's map within a
+    /// Marking an extent as written after a direct write: a kernel thread wakes, and changes the file's map within a
     /// transaction of the journal.
     #[cfg_attr(feature = "serde", serde(default))]
     pub convert: Span,
-    /// What that takes longer on average (exponential): it waits for the journal, and for others at the file's map.
+    /// Mean additional time of that (exponential): waiting for the journal, and for other users of the file's map.
     #[cfg_attr(feature = "serde", serde(default))]
     pub convert_spread: Span,
 }
 
-/// What a sync has to make durable.
+/// The data and metadata that a sync makes durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Durable {
-    /// Data, and what it takes to find it (fdatasync, `O_DSYNC`).
+    /// Data, and the metadata needed to find it (fdatasync, `O_DSYNC`).
     Data,
-    /// The times of the file too (fsync, `O_SYNC`).
+    /// Also the times of the file (fsync, `O_SYNC`).
     All,
 }
 
 /// The file of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileConfig {
-    /// Where it is; a drive that is written through the page cache has none.
+    /// File system; `None` for a drive that is written through the page cache.
     pub filesystem: Option<Filesystem>,
     /// Whether writes go through the page cache.
     pub buffered: bool,
-    /// Whether the file is written for the first time, in order: beyond what was written each page is new.
+    /// Whether the file is written sequentially for the first time: each page beyond the written part is new.
     pub appends: bool,
-    /// Direct writes to blocks that were allocated and never written come as often as this on average (at zero all are):
-    /// the time in which a file is written, over its blocks. `None`: all blocks are written.
+    /// Mean time between direct writes to blocks that were allocated and never written: the time in which a file is
+    /// written, divided by its blocks. Zero: all writes are of this kind. `None`: all blocks have been written.
     pub converts_every: Option<Span>,
     /// Whether each write is durable when it completes (`O_DSYNC`, `O_SYNC`).
     pub each: Option<Durable>,
-    /// What a sync of its own makes durable.
+    /// Data and metadata that an explicit sync makes durable.
     pub sync: Durable,
 }
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: u64 = 4096;
 
-/// How often the clock ticks that a file's times are taken from (250 Hz).
+/// Tick of the clock that sets a file's times (250 Hz).
 const TICK: Span = Span::from_ms(4);
 
-/// A thread's file as it is.
+/// Current state of a thread's file.
 #[derive(Clone, Debug)]
 struct ThreadFile {
     config: FileConfig,
-    /// Dirty pages, first byte and the byte after the last, in the order of writes.
+    /// Dirty pages as pairs (first byte, byte after the last), in the order of writes.
     dirty: Vec<(u64, u64)>,
-    /// All pages below are written.
+    /// All pages below this offset are written.
     written_to: u64,
-    /// A commit of metadata is due: for fdatasync, and for fsync alone.
+    /// Whether a commit of metadata is due: for fdatasync, and for fsync only.
     grown: bool,
     touched: bool,
-    /// The tick of its last change, plus one; 0 for none.
+    /// Tick of the last change, plus one; 0 for none.
     tick: u64,
-    /// When the next write to blocks that were never written is due.
+    /// When the next write to never-written blocks is due.
     converts_at: Time,
-    /// Until when its thread copies or looks for pages: one thing at a time.
+    /// Until when its thread copies or looks for pages: one activity at a time.
     busy_until: Time,
-    /// System time that no core of the host path knows of.
+    /// System time that is not included in any core of the host path.
     cpu: Span,
 }
 
-/// What an outstanding command of a file does next.
+/// Current stage of an outstanding command of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The copy.
+    /// The data is being copied.
     Enter,
-    /// A direct I/O is with the drive.
+    /// A direct I/O is at the drive.
     Direct,
     /// The system looks for dirty pages.
     Sync,
     /// Dirty pages are being written.
     Data,
-    /// It waits for the journal.
+    /// The command waits for the journal.
     Commit,
     /// The drive flushes.
     Flush,
-    /// The journal has committed, and the thread wakes; or an extent is marked.
+    /// The journal has committed, and the thread wakes; or an extent is being marked.
     Woken,
 }
 
@@ -132,25 +132,25 @@ struct Task {
     command: Command,
     stage: Stage,
     began: Time,
-    /// When it began to wait for the journal.
+    /// When it started to wait for the journal.
     joined: Time,
-    /// Commands of this stage at the drive.
+    /// Commands of this stage outstanding at the drive.
     left: u32,
     durable: Durable,
-    /// Whether its extent has to be marked as written.
+    /// Whether its extent must be marked as written.
     converts: bool,
     status: Status,
     anatomy: Anatomy,
 }
 
-/// Who is told when a command of ours completes, or waits for a time.
+/// The owner of an internal command or timer, which is notified when it completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Task(CommandId),
     Journal,
 }
 
-/// In place of a task's id, all of which are smaller.
+/// Used in place of a task's id; all task ids are smaller.
 const JOURNAL: u32 = u32::MAX;
 
 impl Packed for Owner {
@@ -174,18 +174,18 @@ impl Packed for Owner {
     }
 }
 
-/// A host path with files: what has no file passes through.
+/// A host path with files: commands of threads without a file pass through.
 #[derive(Clone, Debug)]
 pub struct Files<D> {
     host: HostPath<D>,
     costs: FileCosts,
-    /// What extents take longer to be marked.
+    /// Random additional times for marking extents.
     waits: Stream,
-    /// By thread.
+    /// Files by thread.
     files: Vec<Option<ThreadFile>>,
-    /// By the submitter's id.
+    /// Tasks by the submitter's id.
     tasks: Vec<Option<Task>>,
-    /// The first id of our own commands, and who waits for each.
+    /// First id of internal commands, and the owner of each.
     first: CommandId,
     owners: Slab<Owner>,
     journal: Journal,
@@ -194,7 +194,7 @@ pub struct Files<D> {
 }
 
 impl<D: Device> Files<D> {
-    /// Puts files in front of a host path: of its threads, which must be one more than `files`: the last is the journal's.
+    /// Puts files in front of a host path. It must have one thread more than `files`: the last thread is the journal's.
     /// The ids of commands are below `ids`.
     pub fn new(
         costs: FileCosts,
@@ -235,33 +235,33 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// CPU time of a thread in user and system mode.
+    /// Returns the CPU time of a thread in user and system mode.
     pub fn cpu(&self, thread: usize) -> [Span; 2] {
         let [user, system] = self.host.cpu(thread);
         let files = self.files.get(thread).and_then(Option::as_ref);
         [user, system + files.map_or(Span::ZERO, |file| file.cpu)]
     }
 
-    /// The file of a thread whose commands begin here.
+    /// Returns the file of a thread that issues commands here.
     fn file(&mut self, thread: u16) -> &mut ThreadFile {
         let file = self.files[usize::from(thread)].as_mut();
         file.expect("what has no file passes through")
     }
 
-    /// An outstanding command: what waits for it goes with it, and power takes both.
+    /// Returns an outstanding command. Everything that waits for it ends with it, and a power cut removes both.
     fn task(&mut self, id: CommandId) -> &mut Task {
         let task = self.tasks[id as usize].as_mut();
         task.expect("a task stays until its last stage is over")
     }
 
-    /// Sends a command of our own.
+    /// Sends an internal command.
     fn send(&mut self, now: Time, owner: Owner, mut command: Command) {
         let id = self.first + self.owners.insert(owner);
         command.id = id;
         self.host.submit(now, command);
     }
 
-    /// Begins the command of a file.
+    /// Starts the command of a file.
     fn begin(&mut self, now: Time, command: Command) {
         let costs = self.costs;
         let file = self.file(command.queue);
@@ -276,7 +276,7 @@ impl<D: Device> Files<D> {
                     Span::per_bytes(costs.copy_picoseconds_per_byte, u64::from(command.bytes));
                 Some((Stage::Enter, costs.cached + copied))
             }
-            // The host path has what the file takes.
+            // The host path accounts for the cost of the file.
             _ => None,
         };
         let (stage, starts, takes) = match entering {
@@ -293,7 +293,7 @@ impl<D: Device> Files<D> {
             file.write(now, &command);
             converts = file.converts(now);
         }
-        // What must be committed besides is made durable with it.
+        // Data that needs a commit as well becomes durable with that commit.
         let fua = command.fua && !file.needs_commit(durable);
         let mut anatomy = Anatomy::ZERO;
         anatomy.add(Part::ThreadBusy, starts.since(now));
@@ -342,7 +342,7 @@ impl<D: Device> Files<D> {
 }
 
 impl ThreadFile {
-    /// Keeps what a write changes.
+    /// Records the changes that a write makes.
     fn write(&mut self, now: Time, command: &Command) {
         let (start, end) = (
             command.offset - command.offset % PAGE,
@@ -363,7 +363,7 @@ impl ThreadFile {
         }
     }
 
-    /// Whether a write that begins now is one to blocks that were never written.
+    /// Whether a write that begins now is to blocks that were never written.
     fn converts(&mut self, now: Time) -> bool {
         let Some(every) = self.config.converts_every.filter(|_| !self.config.buffered) else {
             return false;
@@ -375,13 +375,13 @@ impl ThreadFile {
         due
     }
 
-    /// Whether a sync has to wait for the journal.
+    /// Whether a sync must wait for the journal.
     fn needs_commit(&self, durable: Durable) -> bool {
         let changed = self.grown || durable == Durable::All && self.touched;
         self.config.filesystem.is_some() && changed
     }
 
-    /// Dirty pages as ranges in the order of the drive, which are then clean.
+    /// Returns the dirty pages as ranges, in the order of the drive, and marks them clean.
     fn take_dirty(&mut self) -> Vec<(u64, u64)> {
         let mut dirty = core::mem::take(&mut self.dirty);
         dirty.sort_unstable();
@@ -405,7 +405,7 @@ impl<D: Device> Device for Files<D> {
     fn submit(&mut self, now: Time, command: Command) {
         let has_file = matches!(self.files.get(usize::from(command.queue)), Some(Some(_)));
         let known = (command.id as usize) < self.tasks.len();
-        // What no drive takes is refused by the drive.
+        // The drive rejects commands that are invalid for every drive.
         if has_file && known && command.fits(self.capacity().bytes) {
             return self.begin(now, command);
         }
@@ -447,7 +447,7 @@ impl<D: Device> Device for Files<D> {
     }
 
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
-        // The page cache is memory: what it had was promised to nobody.
+        // The page cache is volatile: its content was never acknowledged as durable.
         for file in self.files.iter_mut().flatten() {
             file.dirty.clear();
         }

@@ -1,4 +1,4 @@
-//! A file's command from stage to stage: copy, dirty pages, journal or flush, and the way back.
+//! Stages of a file's command: copy, dirty pages, journal or flush, and completion.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,11 @@ use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
 use crate::time::Time;
 
-/// The largest piece in which dirty pages go to the drive: 256 pages, as many as one of Linux's `bio` names.
+/// Largest piece in which dirty pages are written to the drive: 256 pages, the maximum of a Linux `bio`.
 const PIECE: u64 = 1 << 20;
 
-/// What a command below took, seen from above it: what kept its thread from issuing it is part of the wait.
+/// Converts the latency of a command below to that seen from above: time that kept its thread from issuing it is part
+/// of the wait.
 pub(super) fn seen(anatomy: &Anatomy) -> Anatomy {
     let busy = anatomy.get(Part::ThreadBusy);
     let mut seen = *anatomy;
@@ -21,19 +22,19 @@ pub(super) fn seen(anatomy: &Anatomy) -> Anatomy {
 }
 
 impl<D: Device> Files<D> {
-    /// A task's own time has passed.
+    /// The time of a task's own stage has passed.
     pub(super) fn task_goes_on(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let task = *self.task(id);
         match task.stage {
             Stage::Enter => self.entered(now, id, task, done),
             Stage::Sync => self.write_out(now, id, done),
             Stage::Woken => self.complete(now, id, done),
-            // These wait for the drive or the journal.
+            // These stages wait for the drive or the journal.
             Stage::Direct | Stage::Data | Stage::Commit | Stage::Flush => {}
         }
     }
 
-    /// A write has been copied.
+    /// The copy of a write has ended.
     fn entered(&mut self, now: Time, id: CommandId, task: Task, done: &mut Vec<Completion>) {
         match self.file(task.command.queue).config.each {
             Some(_) => self.write_out(now, id, done),
@@ -51,7 +52,7 @@ impl<D: Device> Files<D> {
         task.left = left;
     }
 
-    /// Sends a task's dirty pages to the drive, or goes on if there are none.
+    /// Writes a task's dirty pages to the drive, or continues if there are none.
     fn write_out(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let thread = self.task(id).command.queue;
         let capacity = self.capacity().bytes;
@@ -64,7 +65,7 @@ impl<D: Device> Files<D> {
                 let bytes = PIECE.min(end - at);
                 let mut command = Command::write(0, at, bytes as u32);
                 command.queue = thread;
-                // One system call for all of it.
+                // One system call for all of them.
                 command.batched = sent > 0;
                 sent += 1;
                 self.stage(id, Stage::Data, sent);
@@ -79,7 +80,7 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// Data is with the drive: metadata, a flush, or nothing is left.
+    /// Data has reached the drive: continues with metadata or a flush, or completes the task.
     fn after_data(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let task = self.task(id);
         let (thread, durable) = (task.command.queue, task.durable);
@@ -116,7 +117,7 @@ impl<D: Device> Files<D> {
         if task.left > 0 {
             return;
         }
-        // All of a stage were sent at one time: the last has the time of the stage.
+        // All commands of a stage were sent at one time: the last one has the latency of the stage.
         task.anatomy.append(&match task.stage {
             Stage::Direct => completion.anatomy,
             _ => seen(&completion.anatomy),
@@ -137,7 +138,7 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// A thread of the system marks the extent of a direct write.
+    /// A kernel thread marks the extent of a direct write.
     fn convert(&mut self, now: Time, id: CommandId) {
         let takes = self.costs.convert + self.waits.exponential(self.costs.convert_spread);
         let task = self.task(id);
@@ -146,7 +147,7 @@ impl<D: Device> Files<D> {
         self.timers.push(now + takes, Owner::Task(id));
     }
 
-    /// The journal has committed what a task waited for, in `took`, which began at `began`.
+    /// The journal has committed the metadata that a task waited for. The commit began at `began`, and took `took`.
     pub(super) fn committed(&mut self, now: Time, id: CommandId, began: Time, took: &Anatomy) {
         let wake = self.costs.wake;
         let task = self.task(id);

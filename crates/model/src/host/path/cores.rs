@@ -7,13 +7,13 @@ use core::ops::{Index, IndexMut};
 use crate::host::core::{Core, NOBODY, Work};
 use crate::time::{Span, Time};
 
-/// Cores by their place among those in use; the monitor's thread, if there is one, is the last.
+/// Cores by their index among those in use; the monitor's thread, if there is one, is the last.
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
-    /// When each one's work ends, where there are several.
+    /// When the work of each core ends, if there are several cores.
     due: Vec<Time>,
-    /// The first of those, and the core that has it; of several the lowest.
+    /// The earliest of those times, and its core; at a tie the lowest core.
     soonest: Time,
     first: usize,
 }
@@ -31,24 +31,24 @@ impl Cores {
         }
     }
 
-    /// The monitor's thread, where there is one.
+    /// Returns the index of the monitor's thread, if there is one.
     pub(super) fn last(&self) -> usize {
         self.cores.len() - 1
     }
 
-    /// When the first piece of work ends.
+    /// Returns when the first piece of work ends.
     #[inline]
     pub(super) fn soonest(&self) -> Time {
         self.soonest
     }
 
-    /// The core whose work ends at [`Cores::soonest`]; of several the lowest.
+    /// Returns the core whose work ends at [`Cores::soonest`]; at a tie the lowest.
     #[inline]
     pub(super) fn first(&self) -> usize {
         self.first
     }
 
-    /// When the work of a core ends.
+    /// Returns when the work of a core ends.
     #[inline]
     pub(super) fn due(&self, core: usize) -> Time {
         match self.due.get(core) {
@@ -57,7 +57,7 @@ impl Cores {
         }
     }
 
-    /// Whatever the cores do at `now`, or have to do, is gone; they are idle from `back` on.
+    /// Discards all current and pending work of the cores at `now`; they are idle from `back`.
     pub(super) fn clear(&mut self, now: Time, back: Time) {
         for core in 0..self.cores.len() {
             let rest = self.rest_of(core, now);
@@ -67,7 +67,7 @@ impl Cores {
         (self.soonest, self.first) = (Time::NEVER, 0);
     }
 
-    /// How much of a core's work is still to come at `now`.
+    /// Returns how much of a core's work is still to be done at `now`.
     fn rest_of(&self, core: usize, now: Time) -> Span {
         match self.due(core) {
             Time::NEVER => Span::ZERO,
@@ -89,7 +89,7 @@ impl Cores {
         }
     }
 
-    /// The soonest of all, after that which was has become later.
+    /// Finds the earliest end of work, after the previous earliest has become later.
     fn find_first(&mut self) {
         (self.soonest, self.first) = (Time::NEVER, 0);
         for (core, &due) in self.due.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Cores {
         }
     }
 
-    /// Begins work on an idle core; returns whether it has ended already (it took no time).
+    /// Starts work on an idle core; returns whether it has already ended (it took no time).
     #[inline]
     pub(super) fn begin(&mut self, core: usize, now: Time, work: Work, service: Span) -> bool {
         let state = &mut self.cores[core];
@@ -113,7 +113,7 @@ impl Cores {
         false
     }
 
-    /// Has a core do this, busy, until then, whatever else would come up.
+    /// Keeps a core busy with this work until `until`, whatever else arrives.
     pub(super) fn spin(&mut self, core: usize, now: Time, work: Work, until: Time) {
         let state = &mut self.cores[core];
         state.work = work;
@@ -121,7 +121,7 @@ impl Cores {
         self.set_due(core, until);
     }
 
-    /// A core has nothing to do from now on.
+    /// Makes a core idle.
     #[inline]
     pub(super) fn rest(&mut self, core: usize, now: Time) {
         let state = &mut self.cores[core];
@@ -131,7 +131,7 @@ impl Cores {
         self.set_due(core, Time::NEVER);
     }
 
-    /// CPU time of all of them up to `now`, added to `seconds`.
+    /// Adds the CPU time of all cores up to `now` to `seconds`.
     pub(super) fn add_busy_seconds(&self, now: Time, mut seconds: f64) -> f64 {
         for (index, core) in self.cores.iter().enumerate() {
             let ahead = self.rest_of(index, now);
@@ -180,17 +180,17 @@ mod tests {
         cores.rest(1, at(10));
         assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(0, at(15));
-        // Of two that end at once the lower comes first.
+        // At a tie the lower core comes first.
         cores.begin(0, at(15), Work::Sleep, Span::from_us(5));
         assert_eq!((cores.soonest(), cores.first()), (at(20), 0));
         cores.rest(0, at(20));
         assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(2, at(20));
         assert_eq!(cores.soonest(), Time::NEVER);
-        // Work that takes no time is no event.
+        // Work that takes no time causes no event.
         assert!(cores.begin(0, at(20), Work::Sleep, Span::ZERO));
         assert_eq!(cores.soonest(), Time::NEVER);
-        // What was booked and not done yet does not count.
+        // Time that was booked and is not over does not count.
         cores.begin(1, at(20), Work::Sleep, Span::from_us(10));
         assert!((cores.add_busy_seconds(at(24), 1.0) - 1.000_069).abs() < 1e-9);
     }

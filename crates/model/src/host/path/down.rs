@@ -11,8 +11,8 @@ use crate::host::core::Work;
 use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
-    /// A core has done its part of a submission; returns whether it has begun more of it: to wait for the queue's lock,
-    /// or to carry the command through the monitor.
+    /// A core has done its part of a submission. Returns whether it has begun further work for it: to wait for the
+    /// queue's lock, or to carry the command through the monitor.
     #[inline(always)]
     pub(super) fn submitted(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let outstanding = &mut self.outstanding[id as usize];
@@ -50,14 +50,14 @@ impl<D: Device> HostPath<D> {
         false
     }
 
-    /// The same, where cores share a queue and this one has its lock.
+    /// Like `submitted`, for cores that share a queue; this core has its lock.
     #[inline(never)]
     pub(super) fn submitted_behind_lock(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let thread = self.outstanding[id as usize].to.thread;
         self.submitted_here(core, now, id, thread)
     }
 
-    /// The core has rung the doorbell itself, for its thread; returns whether it has begun what follows.
+    /// The core has rung the doorbell itself, for its thread; returns whether it has begun the work that follows.
     #[inline(always)]
     fn submitted_here(&mut self, core: usize, now: Time, id: CommandId, thread: u16) -> bool {
         self.reach_drive(now, id);
@@ -70,7 +70,7 @@ impl<D: Device> HostPath<D> {
         !self.cores.begin(core, now, Work::Return, after)
     }
 
-    /// The system finds nothing to flush; the thread goes on with the result in hand.
+    /// The system has nothing to flush; the thread continues with the result.
     #[inline(never)]
     fn end_flush(&mut self, core: usize, now: Time, id: CommandId) {
         let outstanding = &mut self.outstanding[id as usize];
@@ -86,14 +86,14 @@ impl<D: Device> HostPath<D> {
             self.guest.begin_above();
         }
         if outstanding.submitted == now {
-            // A host of no cost: it completes when it is advanced, as all do.
+            // On a host without costs, the flush completes when the host is advanced, like all commands.
             return self.timers.push(now, (Timer::PollBegins, id));
         }
         self.cores[core].completions.find(id);
     }
 
-    /// To the drive through the monitor of a virtual machine, by a trap of the guest's core or, where many are in
-    /// flight, by the ring in which the monitor's thread will find it.
+    /// Passes a command to the drive through the monitor of a virtual machine. The guest's core traps into the monitor;
+    /// if many commands are in flight, it leaves the command in the ring, where the monitor's thread will find it.
     #[inline(never)]
     fn pass_down(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let Some(hypervisor) = &self.config.hypervisor else {
@@ -114,7 +114,7 @@ impl<D: Device> HostPath<D> {
         true
     }
 
-    /// A helper takes a command, and the time to be told.
+    /// A helper takes a command; this includes the time to notify the helper.
     #[inline(never)]
     pub(super) fn hand_down(&mut self, now: Time, id: CommandId) {
         let thread = self.outstanding[id as usize].to.thread;
@@ -127,7 +127,7 @@ impl<D: Device> HostPath<D> {
         self.timers.push(now + takes, (Timer::HandedDown, id));
     }
 
-    /// The kernel thread will find the command, and submits it.
+    /// The kernel thread will find the command in the ring, and submits it.
     #[inline(never)]
     fn leave_in_ring(&mut self, now: Time, id: CommandId) {
         let outstanding = &self.outstanding[id as usize];
@@ -160,7 +160,7 @@ impl<D: Device> HostPath<D> {
         self.reach_drive(now, id);
     }
 
-    /// A command has crossed the bridge.
+    /// A command has crossed the bridge on its way down.
     #[inline(never)]
     pub(super) fn bridged_down(&mut self, now: Time, id: CommandId) {
         self.give_to_drive(now, id);

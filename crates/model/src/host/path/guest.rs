@@ -1,17 +1,18 @@
-//! What a guest and its monitor have between them: commands in flight, and completions that have not been told.
+//! State shared by a guest and its monitor: commands in flight, and completions without a notification to the guest so
+//! far.
 
 use alloc::vec::Vec;
 
 use crate::command::CommandId;
 use crate::host::coalescing::Coalescing;
 
-/// Commands of a guest. Where there is no monitor nothing of this is asked for.
+/// Commands of a guest. Not used if there is no monitor.
 #[derive(Clone, Debug)]
 pub(super) struct Guest {
-    /// Those the guest waits for, and those of them that the monitor or the drive has.
+    /// Commands that the guest waits for, and those of them that the monitor or the drive has.
     waits_for: u32,
     below: u32,
-    /// What the monitor has ready and has not told the guest.
+    /// Completions that the monitor has ready, without a notification to the guest so far.
     untold: Vec<CommandId>,
     coalescing: Coalescing,
 }
@@ -26,7 +27,7 @@ impl Guest {
         }
     }
 
-    /// It waits for nothing, and nothing is below.
+    /// Resets the state: the guest waits for nothing, and no command is below it.
     pub(super) fn clear(&mut self) {
         (self.waits_for, self.below) = (0, 0);
         self.untold.clear();
@@ -37,13 +38,14 @@ impl Guest {
         self.waits_for += 1;
     }
 
-    /// The guest hands the monitor a command.
+    /// The guest passes a command to the monitor.
     pub(super) fn begin(&mut self) {
         self.below += 1;
         self.waits_for += 1;
     }
 
-    /// The same; returns whether that takes a trap, or the monitor will look into the ring by itself.
+    /// Like `begin`, through the ring. Returns whether a trap is needed; otherwise the monitor will check the ring by
+    /// itself.
     pub(super) fn begin_in_ring(&mut self) -> bool {
         let traps = self.below == 0 || self.coalescing.traps(self.waits_for);
         self.begin();
@@ -56,7 +58,8 @@ impl Guest {
         self.waits_for = self.waits_for.saturating_sub(1);
     }
 
-    /// The monitor has a completion ready; returns it and all others that have not been told, if the guest is told now.
+    /// The monitor has a completion ready. If it notifies the guest now, returns this completion and all others that
+    /// are waiting.
     pub(super) fn complete(&mut self, id: CommandId) -> Option<Vec<CommandId>> {
         self.below -= 1;
         self.untold.push(id);
@@ -64,7 +67,7 @@ impl Guest {
         told.then(|| core::mem::take(&mut self.untold))
     }
 
-    /// Takes the memory of what [`Guest::complete`] gave back.
+    /// Reuses the memory of the result of [`Guest::complete`].
     pub(super) fn reuse(&mut self, mut told: Vec<CommandId>) {
         told.clear();
         self.untold = told;

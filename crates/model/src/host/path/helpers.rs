@@ -9,22 +9,22 @@ use crate::time::Span;
 /// The helpers of one job thread.
 #[derive(Clone, Debug)]
 struct Pool {
-    /// Commands they may still take; `None` for any number, or where there are none.
+    /// Commands that the helpers can still take; `None` for any number, or if there are no helpers.
     free: Option<u16>,
-    /// Commands that wait for one, in order.
+    /// Commands that wait for a helper, in order.
     waiting: VecDeque<CommandId>,
 }
 
 /// The helpers of all job threads.
 #[derive(Clone, Debug)]
 pub(super) struct Helpers {
-    /// By thread.
+    /// Pools by thread.
     pools: Vec<Pool>,
     cpu: Span,
 }
 
 impl Helpers {
-    /// With so many for each thread; 0 for none or any number.
+    /// Creates the helpers: `each` gives their number per thread; 0 for none or any number.
     pub(super) fn new(each: impl Iterator<Item = u16>) -> Helpers {
         let pool = |helpers| Pool {
             free: (helpers > 0).then_some(helpers),
@@ -36,7 +36,7 @@ impl Helpers {
         }
     }
 
-    /// All of them are free, and nothing waits; how many each thread has is as for [`Helpers::new`].
+    /// Makes all helpers free, with no command waiting. `each` gives the number per thread, as for [`Helpers::new`].
     pub(super) fn clear(&mut self, each: impl Iterator<Item = u16>) {
         *self = Helpers {
             cpu: self.cpu,
@@ -62,19 +62,19 @@ impl Helpers {
         }
     }
 
-    /// A helper of this thread is free again; returns the command that has waited for that longest.
+    /// A helper of this thread becomes free. Returns the command that has waited longest for one.
     pub(super) fn release(&mut self, thread: u16) -> Option<CommandId> {
         let pool = &mut self.pools[usize::from(thread)];
         *pool.free.as_mut()? += 1;
         pool.waiting.pop_front()
     }
 
-    /// One of them has worked for so long.
+    /// Adds CPU time of a helper.
     pub(super) fn charge(&mut self, span: Span) {
         self.cpu += span;
     }
 
-    /// CPU time of all of them.
+    /// Returns the CPU time of all helpers.
     pub(super) fn cpu(&self) -> Span {
         self.cpu
     }
@@ -97,7 +97,7 @@ mod tests {
         helpers.take(0);
         assert_eq!(helpers.release(0), Some(8));
         assert_eq!(helpers.release(0), None);
-        // A thread without them, or with any number, never waits.
+        // A thread without helpers, or with any number of them, never waits.
         helpers.take(1);
         assert!(!helpers.all_taken(1));
         assert_eq!(helpers.release(1), None);

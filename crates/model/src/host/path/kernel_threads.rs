@@ -1,14 +1,14 @@
-//! Kernel threads that poll the submission queues of io_uring (SQPOLL): each job's thread that asks for it has one, on a
-//! core of its own, and makes no system calls.
+//! Kernel threads that poll the submission queues of io_uring (SQPOLL). Each job thread that requests this has one, on
+//! its own core, and makes no system calls.
 //!
-//! The job's thread leaves a command in the ring; the kernel thread finds it a moment later and does what the system would
-//! have done on the job's core, one command after the other. What the drive completes is announced on the kernel thread's
-//! core: by an interrupt, or by its own polling where the job asks for that (hipri) and the host does it. The job's thread
-//! looks at the ring of results all the time, as fio does, so neither core sleeps.
+//! The job's thread puts a command into the ring. The kernel thread finds it a moment later and does the work that the
+//! system would have done on the job's core, one command after another. A completion of the drive is announced on the
+//! kernel thread's core: by an interrupt, or by its own polling if the job requests that (hipri) and the host supports
+//! it. The job's thread checks the completion ring continuously, as fio does, so neither core sleeps.
 //!
-//! Left out: kernel threads that share a core with others or several rings, and that go to sleep (`sq_thread_idle`) under
-//! loads that pause for a second.
-//! Source: io_uring_setup(2) and fio's engine; the order of events is theirs, figures stand in `[sq_poll]` of a host's file.
+//! Not modelled: kernel threads that share a core with others or serve several rings, and that go to sleep
+//! (`sq_thread_idle`) under loads that pause for a second. Source: io_uring_setup(2) and fio's engine, which define the
+//! order of events; figures are in `[sq_poll]` of a host's file.
 
 use alloc::vec::Vec;
 
@@ -18,13 +18,13 @@ use crate::time::{Span, Time};
 /// The kernel threads of all job threads.
 #[derive(Clone, Debug)]
 pub(super) struct KernelThreads {
-    /// By job thread: its kernel thread, if it has one.
+    /// Kernel thread of each job thread, if it has one.
     of: Vec<Option<u16>>,
     stations: Vec<Station>,
 }
 
 impl KernelThreads {
-    /// One for each job thread that has one.
+    /// Creates one for each job thread that has one.
     pub(super) fn new(have: impl Iterator<Item = bool>) -> KernelThreads {
         let mut count = 0;
         let of = have
@@ -41,7 +41,7 @@ impl KernelThreads {
         }
     }
 
-    /// The kernel thread of a job thread works for so long, after what it has to do already; when that ends.
+    /// The kernel thread of a job thread works for `service`, after its pending work. Returns when that ends.
     pub(super) fn work(&mut self, now: Time, thread: u16, service: Span) -> Time {
         match self.of[usize::from(thread)] {
             Some(own) => self.stations[usize::from(own)].book(now, service).1,
@@ -49,7 +49,7 @@ impl KernelThreads {
         }
     }
 
-    /// The same for a command that has been left in the ring: if there is nothing else to do, finding it takes `find`.
+    /// Like `work`, for a command that has been put into the ring: if there is no other work, finding it takes `find`.
     pub(super) fn find(&mut self, now: Time, thread: u16, find: Span, service: Span) -> Time {
         let idle = |own: u16| self.stations[usize::from(own)].free_at() <= now;
         let turns = self.of[usize::from(thread)].is_some_and(idle);
@@ -57,14 +57,14 @@ impl KernelThreads {
         self.work(now, thread, takes)
     }
 
-    /// They have nothing to do.
+    /// Removes all pending work.
     pub(super) fn clear(&mut self, now: Time) {
         for station in &mut self.stations {
             station.clear(now);
         }
     }
 
-    /// Cores that are taken by them: all the time.
+    /// Returns the number of cores that these threads occupy all the time.
     pub(super) fn cores(&self) -> f64 {
         self.stations.len() as f64
     }

@@ -1,9 +1,16 @@
-//! A host around a device: what its cores do for the commands of its threads, down to the device (`down`) and up again
-//! (`up`).
+//! A host around a device: the work of its cores for the commands of its threads, down to the device (`down`) and up
+//! again (`up`).
 //!
-//! What has a state of its own is a part: job threads (`thread`), the cores in use (`cores`), the queues that they share (`queues`), helper
-//! threads (`helpers`), kernel threads that poll submission queues (`kernel_threads`), a guest and its monitor (`guest`), what hybrid polling has learnt (`polling`), the timers that no
-//! core brings about (`timer`), and a bridge (`super::bridge`). None of them knows another.
+//! Each part with state has its own module, and none of these modules depends on another:
+//! * `thread`: job threads
+//! * `cores`: the cores in use
+//! * `queues`: the queues that cores share
+//! * `helpers`: helper threads
+//! * `kernel_threads`: kernel threads that poll submission queues
+//! * `guest`: a guest and its monitor
+//! * `polling`: mean times for hybrid polling
+//! * `timer`: timed events other than the end of a core's work
+//! * `super::bridge`: a PCIe switch
 
 mod cores;
 mod down;
@@ -38,7 +45,7 @@ use crate::engine::Due;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// What is known of an outstanding command.
+/// State of an outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     command: Command,
@@ -46,22 +53,22 @@ struct Outstanding {
     submitted: Time,
     /// When the thread began to issue it.
     issued: Time,
-    /// Time in locks and helpers' queues.
+    /// Time spent in locks and helpers' queues.
     queued: Span,
-    /// Time in the bridge on the way down.
+    /// Time spent in the bridge on the way down.
     bridged: Span,
-    /// When the drive got it; then, when polling begins.
+    /// When the drive received the command; later, when polling begins.
     below: Time,
     poll_from: Time,
-    /// The answer: the drive's, or the system's for a flush that ends there.
+    /// The completion: the drive's, or the system's for a flush that ends there.
     answer: Completion,
 }
 
-/// Who waits for a command, and how.
+/// The receiver of a command's completion, and how it waits.
 #[derive(Clone, Copy, Debug)]
 struct ToWhom {
     thread: u16,
-    /// The thread's core, and who hands its commands to the system.
+    /// The thread's core, and the path by which its commands reach the system.
     core: u16,
     way: Way,
     mode: CompletionMode,
@@ -81,17 +88,17 @@ pub struct HostPath<D> {
     learnt: Learnt,
     timers: Due<(Timer, CommandId)>,
     crossings: Crossings,
-    /// By id.
+    /// Commands by id.
     outstanding: Vec<Outstanding>,
-    /// What the drive completes at one time; kept for its memory.
+    /// Completions of the drive at one time; kept to reuse its memory.
     below: Vec<Completion>,
-    /// The earliest of what the drive, the cores and the timers will do.
+    /// The earliest next event of the drive, the cores and the timers.
     next: Time,
-    /// What the drive will do next, asked whenever it may have changed.
+    /// Next event of the drive, updated whenever it may have changed.
     device_next: Time,
 }
 
-/// How many commands the helpers of each thread may take; 0: it has none.
+/// Returns how many commands the helpers of each thread may take; 0 if it has none.
 fn helpers_of(threads: &[Thread]) -> impl Iterator<Item = u16> {
     threads.iter().map(|thread| thread.costs.helpers)
 }
@@ -149,12 +156,12 @@ impl<D: Device> HostPath<D> {
         host
     }
 
-    /// Direct I/O of a thread is to a file: its map of extents is looked up within each submission, in this time.
+    /// Direct I/O of a thread is to a file: each submission looks up its extent map, which takes `takes`.
     pub(in crate::host) fn opens_file(&mut self, thread: usize, takes: Span) {
         self.threads[thread].opens_file(takes);
     }
 
-    /// CPU time of a thread in user and system mode.
+    /// Returns the CPU time of a thread in user and system mode.
     pub fn cpu(&self, thread: usize) -> [Span; 2] {
         self.threads[thread].cpu
     }
@@ -164,7 +171,7 @@ impl<D: Device> HostPath<D> {
         self.config.write_through
     }
 
-    /// The device behind the host.
+    /// Returns the device behind the host.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -176,7 +183,7 @@ impl<D: Device> HostPath<D> {
             .min(self.timers.next())
     }
 
-    /// Makes room for an id that was never used before.
+    /// Allocates state for an id that was never used before.
     #[cold]
     fn grow(&mut self, id: CommandId) {
         let unused = Outstanding {
@@ -213,9 +220,10 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decision 0120).
+    // The path of nearly all events is compiled into `advance` without calls; rarer paths are called (decisions 0120,
+    // 0121).
 
-    /// A core's piece of work has ended: what it was done for comes about, and the core goes on.
+    /// A core's piece of work has ended: applies its effect, and the core continues.
     #[inline(always)]
     fn work_ended(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
         if !self.finish(core, now, done) && self.begin_next(core, now) {
@@ -224,8 +232,8 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// A core that does nothing (or whose piece of work has `ended`, taking no time) begins its next, until one takes time or
-    /// there is none.
+    /// An idle core (or one whose piece of work has `ended`, taking no time) starts its next piece, until one takes
+    /// time or there is none.
     #[inline(never)]
     fn go_on(&mut self, core: usize, now: Time, done: &mut Vec<Completion>, mut ended: bool) {
         loop {
@@ -239,7 +247,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// Begins the next piece of work of a core; returns whether it has ended already.
+    /// Starts the next piece of work of a core; returns whether it has already ended.
     #[inline(always)]
     fn begin_next(&mut self, core: usize, now: Time) -> bool {
         let state = &mut self.cores[core];
@@ -258,7 +266,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// Whether the core ran a thread that now sleeps: it is switched away from, while the drive works.
+    /// Whether the core ran a thread that now sleeps: the core switches away from it, while the drive works.
     #[inline]
     fn goes_to_sleep(&self, core: usize) -> bool {
         let thread = self.cores[core].thread;
@@ -281,7 +289,7 @@ impl<D: Device> HostPath<D> {
             self.config.switch
         };
         state.thread = thread;
-        // What holds the thread up before it issues is no part of fio's latencies.
+        // Delays of the thread before it issues are not part of fio's latencies.
         let before = state.free_at(now) - now + switch;
         outstanding.issued = now + before;
         let command = &outstanding.command;
@@ -292,7 +300,7 @@ impl<D: Device> HostPath<D> {
         self.cores.begin(core, now, work, before + service)
     }
 
-    /// The monitor's CPU time for a command on the way down.
+    /// Returns the monitor's CPU time for a command on the way down.
     #[inline]
     fn carry_down(&self, command: &Command) -> Span {
         let hypervisor = self.config.hypervisor.as_ref();
@@ -301,7 +309,7 @@ impl<D: Device> HostPath<D> {
         })
     }
 
-    /// Time to wake a core that has been idle.
+    /// Returns the time to wake a core that has been idle.
     #[inline]
     fn wake(&self, core: usize, now: Time) -> Span {
         let state = &self.cores[core];
@@ -322,7 +330,7 @@ impl<D: Device> HostPath<D> {
         self.config.hypervisor.is_some() && core == self.cores.last()
     }
 
-    /// A thread has a command to issue: at once if its core goes straight on with it or has nothing else to do.
+    /// A thread has a command to issue: immediately, if its core continues with it or has nothing else to do.
     #[inline(never)]
     fn take(&mut self, now: Time, thread: u16, id: CommandId) {
         let core = usize::from(self.thread(thread).core);
@@ -331,7 +339,7 @@ impl<D: Device> HostPath<D> {
             && state.to_submit.is_empty()
             && state.completions.announced() == 0
         {
-            // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
+            // The thread continues directly: one event for both. A submission without cost ends at the same time.
             let issues = self.cores.due(core);
             self.begin_submit(core, issues, id);
             self.next = self.earliest();
@@ -339,7 +347,7 @@ impl<D: Device> HostPath<D> {
         }
         state.to_submit.push_back(id);
         if state.work == Work::Idle {
-            // Nothing can complete here: only the drive brings completions about, when it is advanced.
+            // No command can complete here: only the drive completes commands, when it is advanced.
             let mut done = Vec::new();
             self.go_on(core, now, &mut done, false);
             debug_assert!(done.is_empty());
@@ -347,9 +355,9 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// The drive goes on from `now`, until something of the host's is due or commands complete; returns when that is.
+    /// Advances the drive from `now`, until an event of the host is due or commands complete; returns the time of that.
     fn device_acts(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        // What the host does next may be a submission.
+        // The host's next event may be a submission.
         let until = horizon.min(self.cores.soonest()).min(self.timers.next());
         let now = self.device.advance(now, until, &mut self.below);
         self.device_next = self.device.next_event();
@@ -373,7 +381,7 @@ impl<D: Device> HostPath<D> {
         now
     }
 
-    /// A piece of work has ended; returns whether the core has begun another.
+    /// A piece of work has ended; returns whether the core has started another.
     #[inline(always)]
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
@@ -393,7 +401,7 @@ impl<D: Device> HostPath<D> {
     }
 }
 
-/// Pages of data that a command moves.
+/// Returns the pages of data that a command moves.
 #[inline]
 fn pages(command: &Command) -> u64 {
     if command.op.transfers() {
@@ -408,7 +416,8 @@ impl<D: Device> Device for HostPath<D> {
         self.device.capacity()
     }
 
-    // Short, so that it is inlined: a command stored field by field for a call and loaded at once stalls (decision 0120).
+    // Kept short so that it is inlined: a command that is stored field by field for a call and loaded immediately
+    // causes a stall (decision 0120).
     #[inline(always)]
     fn submit(&mut self, now: Time, command: Command) {
         let id = command.id;
@@ -471,7 +480,7 @@ impl<D: Device> Device for HostPath<D> {
         self.device.at_risk(ranges);
     }
 
-    /// Of the whole machine: whatever the host does is gone too.
+    /// The whole machine loses power: all work of the host is discarded too.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         let back = self.device.power_cut(now, lost);
         self.device_next = self.device.next_event();

@@ -1,4 +1,4 @@
-//! How long commands take below the host, learnt for hybrid polling: a core sleeps for half of that before it polls.
+//! Mean times of commands below the host, for hybrid polling: a core sleeps for half of that before it polls.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use crate::command::{Command, Op};
 use crate::time::Span;
 
-/// Sizes told apart: 512 B to 64 KiB and more.
+/// Number of size classes: 512 B to 64 KiB and more.
 const SIZES: usize = 8;
 
-/// Mean times by thread, and by direction and size; 0 is not known. Nanoseconds.
+/// Mean times by thread, and by direction and size, in nanoseconds; 0 if not known.
 #[derive(Clone, Debug)]
 pub(super) struct Learnt(Vec<[u32; 2 * SIZES]>);
 
@@ -23,13 +23,13 @@ impl Learnt {
         Learnt(vec![[0; 2 * SIZES]; threads])
     }
 
-    /// How long a thread sleeps before it polls for this command.
+    /// Returns how long a thread sleeps before it polls for this command.
     pub(super) fn sleep(&self, thread: u16, command: &Command) -> Span {
         let mean = self.0[usize::from(thread)][class(command)];
         Span::from_ns(u64::from(mean / 2))
     }
 
-    /// It took so long.
+    /// Records the time that a command took.
     pub(super) fn learn(&mut self, thread: u16, command: &Command, took: Span) {
         let took = took.ns().min(u64::from(u32::MAX / 2)) as u32;
         let mean = &mut self.0[usize::from(thread)][class(command)];
@@ -56,7 +56,7 @@ mod tests {
         }
         let after = learnt.sleep(1, &read).ns();
         assert!((9_900..10_200).contains(&after), "{after}");
-        // Another thread, direction or size has learnt nothing from it.
+        // Another thread, direction or size is not affected.
         for (thread, command) in [
             (0, read),
             (1, Command::write(0, 0, 4096)),

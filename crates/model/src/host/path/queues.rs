@@ -1,7 +1,8 @@
-//! Which submission queue each core has, and which of them share one.
+//! Assignment of submission queues to cores, and the locks of shared queues.
 //!
-//! A drive has as many queue pairs as its controller offers; with more cores than that, cores share them, and take a
-//! lock to submit. Left out: queues that an administrator spreads otherwise. Source: S4, on the 31 queues of Optane drives.
+//! A drive has as many queue pairs as its controller offers. If there are more cores, cores share queues, and take a
+//! lock to submit. Not modelled: a different assignment by an administrator. Source: S4, on the 31 queues of Optane
+//! drives.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use crate::time::{Span, Time};
 /// The submission queues of the cores in use.
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
-    /// By core in use: its submission queue, and the lock of that queue if another core in use has the same.
+    /// For each core in use: its submission queue, and the lock of that queue if another core in use shares it.
     of: Vec<u16>,
     locks: Vec<Option<u16>>,
     stations: Vec<Station>,
@@ -22,7 +23,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// For these cores. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
+    /// Creates the queues for these cores. Queues are spread over all cores evenly, as Linux does; a guest has the
+    /// queues of a virtual controller.
     pub(super) fn new(used: &[u16], config: &HostConfig) -> Queues {
         let each = |&core: &u16| match config.io_queues.map(u16::from) {
             Some(queues) if config.cores > queues && config.hypervisor.is_none() => {
@@ -45,20 +47,21 @@ impl Queues {
         }
     }
 
-    /// Nobody holds a lock, or waits for one.
+    /// Releases all locks; no core waits for one.
     pub(super) fn clear(&mut self, now: Time) {
         for station in &mut self.stations {
             station.clear(now);
         }
     }
 
-    /// The submission queue of a core in use.
+    /// Returns the submission queue of a core in use.
     #[inline]
     pub(super) fn of(&self, core: u16) -> u16 {
         self.of[usize::from(core)]
     }
 
-    /// A core in use submits: until when it has the lock of its queue or waits for it, if others have the same queue.
+    /// A core in use submits. Returns until when it waits for or holds the lock of its queue, if other cores share the
+    /// queue.
     #[inline]
     pub(super) fn lock(&mut self, core: usize, now: Time) -> Option<Time> {
         let lock = self.locks[core]?;

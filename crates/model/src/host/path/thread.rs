@@ -1,18 +1,18 @@
-//! A job thread: how its commands reach the drive, and what each step of that takes. All of it stands in the host's
-//! configuration; here it is together, so that no step has to look for it.
+//! A job thread: how its commands reach the drive, and the time of each step. All of these values are in the host's
+//! configuration; they are combined here, so that a step needs no look-up.
 
 use crate::host::Engine;
 use crate::host::config::{CompletionMode, EngineCosts, HostConfig, ThreadConfig};
 use crate::time::Span;
 
-/// Who hands a thread's commands to the system.
+/// The component that passes a thread's commands to the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// The thread itself.
     Direct,
-    /// Its helper threads.
+    /// The thread's helper threads.
     Helpers,
-    /// The kernel thread that polls its submission queue.
+    /// The kernel thread that polls the thread's submission queue.
     KernelThread,
 }
 
@@ -22,23 +22,23 @@ pub(super) struct Thread {
     /// Index among the cores in use.
     pub(super) core: u16,
     pub(super) way: Way,
-    /// Whether it sleeps when it has nothing to do but wait.
+    /// Whether it sleeps when it only has to wait.
     pub(super) sleeps: bool,
-    /// How its commands are noticed, by whether they ask for polling.
+    /// How its completions are detected, by whether the command requests polling.
     modes: [CompletionMode; 2],
-    /// What its interface costs.
+    /// Costs of its interface.
     pub(super) costs: EngineCosts,
-    /// How long a helper takes to be told of a command and to submit it.
+    /// Time to notify a helper of a command, and for the helper to submit it.
     pub(super) hand_down: Span,
-    /// How long a kernel thread that polls its submission queue takes to find a command.
+    /// Time for a kernel thread that polls its submission queue to find a command.
     pub(super) find: Span,
     /// The thread's own time for a submission, for each page of it, and for one that is not in a batch.
     submit: Span,
     per_page: Span,
     system_call: Span,
-    /// The same for an I/O to a file.
+    /// The thread's own additional time for an I/O to a file.
     file: Span,
-    /// Its own time for a result, and whether that is the system's: 0 no, 1 yes.
+    /// The thread's own time for a result, and whether that is system time: 0 no, 1 yes.
     pub(super) reap: Span,
     pub(super) reap_mode: usize,
     /// CPU time in user and system mode.
@@ -46,7 +46,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// A thread on a core, by its index among those in use.
+    /// Creates a thread on a core, given by its index among those in use.
     pub(super) fn new(config: &ThreadConfig, core: u16, host: &HostConfig) -> Thread {
         let costs = host.engines[config.engine as usize];
         let polled = if config.sq_poll { host.sq_poll } else { None };
@@ -85,7 +85,7 @@ impl Thread {
         }
     }
 
-    /// Its I/Os are to a file, which takes whoever submits them so long.
+    /// The thread's I/Os are to a file, which costs the submitter `takes` each.
     pub(super) fn opens_file(&mut self, takes: Span) {
         match self.way {
             Way::KernelThread => self.costs.submit += takes,
@@ -94,13 +94,13 @@ impl Thread {
         }
     }
 
-    /// How a command of it is noticed.
+    /// Returns how the completion of a command of this thread is detected.
     #[inline]
     pub(super) fn mode(&self, high_priority: bool) -> CompletionMode {
         self.modes[usize::from(high_priority)]
     }
 
-    /// Its own time for a submission of so many pages.
+    /// Returns the thread's own time for a submission of `pages` pages.
     #[inline]
     pub(super) fn submission(&self, pages: u64, batched: bool) -> Span {
         let call = if batched {
@@ -108,7 +108,7 @@ impl Thread {
         } else {
             self.system_call
         };
-        // A flush has no pages and asks for none.
+        // A flush has no pages, and no extent is looked up for it.
         self.submit + self.per_page * pages + self.file * pages.min(1) + call
     }
 }

@@ -1,24 +1,24 @@
-//! Timed events that no core brings about.
+//! Timed events other than the end of a core's work.
 
 use crate::command::CommandId;
 use crate::engine::Packed;
 
-/// What comes about for a command.
+/// Timed event of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
-    /// A helper thread has taken it from the job's thread.
+    /// A helper thread has taken the command from the job's thread.
     HandedDown,
-    /// A helper thread has told the job's thread.
+    /// A helper thread has notified the job's thread.
     HandedUp,
-    /// A core that sleeps begins to poll; or a flush that cost nothing is found done.
+    /// A core that sleeps starts to poll; or a flush without cost completes.
     PollBegins,
-    /// The drive has it from the bridge.
+    /// The drive receives the command from the bridge.
     BridgedDown,
-    /// The host sees its completion from the bridge.
+    /// The host sees the completion from the bridge.
     BridgedUp,
 }
 
-/// All kinds, by the number that stands for each.
+/// All kinds, by number.
 const KINDS: [Timer; 5] = [
     Timer::HandedDown,
     Timer::HandedUp,

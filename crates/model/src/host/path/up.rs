@@ -1,4 +1,4 @@
-//! The way up: a drive's answer is announced, handled, and reaped by its thread.
+//! The way up: the drive's completion is announced, handled, and reaped by its thread.
 
 use alloc::vec::Vec;
 use core::hint::cold_path;
@@ -51,7 +51,7 @@ impl<D: Device> HostPath<D> {
             cold_path();
             return self.announce_to_monitor(now, id, done);
         }
-        // To who waits for it: the thread's core, if nobody else does.
+        // Passes it to the receiver: the thread's core, unless another component waits for it.
         if to.way == Way::Direct {
             let interrupts = to.mode == CompletionMode::Interrupt;
             return self.announce(usize::from(to.core), now, id, interrupts, done);
@@ -66,14 +66,15 @@ impl<D: Device> HostPath<D> {
         self.answered(now, id, outstanding.to, done);
     }
 
-    /// The monitor finds the completion.
+    /// Announces the completion to the monitor.
     #[inline(never)]
     fn announce_to_monitor(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         self.announce(self.cores.last(), now, id, true, done);
     }
 
-    /// To the helper that waits for it, which takes its time to tell the job's thread; or a kernel thread puts it into the
-    /// ring of results, which takes its interrupt, or its turn to poll. Says whether one of them does.
+    /// Passes the completion to the helper that waits for it, which takes time to notify the job's thread. A kernel
+    /// thread puts it into the completion ring after its interrupt, or in the next iteration of its poll. Returns
+    /// whether a helper or kernel thread takes it.
     fn tell_other(&mut self, now: Time, id: CommandId) -> bool {
         let outstanding = &self.outstanding[id as usize];
         let (thread, polled) = (outstanding.to.thread, outstanding.command.high_priority);
@@ -97,13 +98,14 @@ impl<D: Device> HostPath<D> {
         true
     }
 
-    /// The monitor has a completion ready: an interrupt into the guest tells it and all that wait, or it waits itself.
+    /// The monitor has a completion ready: an interrupt into the guest announces it and all that are waiting, or it
+    /// waits itself.
     #[inline(never)]
     pub(super) fn tell_guest(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let Some(told) = self.guest.complete(id) else {
             return;
         };
-        // All are there before a core looks, so that one interrupt finds them.
+        // All are announced before a core looks for completions, so that one interrupt finds them.
         for &id in &told {
             if self.tell_other(now, id) {
                 continue;
@@ -127,7 +129,7 @@ impl<D: Device> HostPath<D> {
         self.guest.reuse(told);
     }
 
-    /// Puts a completion where the core will find it, by an interrupt or not, and wakes the core.
+    /// Puts a completion where the core will find it, with or without an interrupt, and wakes the core.
     #[inline(always)]
     fn announce(
         &mut self,
@@ -148,7 +150,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// What a timer was set for comes about.
+    /// Processes a timer that is due.
     #[inline(never)]
     pub(super) fn timer(
         &mut self,
@@ -174,7 +176,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// The thread finds a result without an interrupt: the helper, or the poll, has it in hand.
+    /// The thread finds a result without an interrupt: the helper, or the poll, has it.
     fn find_result(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let core = self.core_of(id);
         let state = &mut self.cores[core];
@@ -184,7 +186,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// The helper that had this command may take the next.
+    /// The helper of this command can take the next one.
     fn release_helper(&mut self, now: Time, id: CommandId) {
         let thread = self.outstanding[id as usize].to.thread;
         if let Some(next) = self.helpers.release(thread) {
@@ -194,7 +196,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// An interrupt, or the monitor's way up.
+    /// Starts an interrupt, or the monitor's work on the way up.
     #[inline(always)]
     pub(super) fn begin_announced(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let wake = self.wake(core, now);
@@ -220,7 +222,7 @@ impl<D: Device> HostPath<D> {
         self.cores.begin(core, now, Work::Interrupt(count), service)
     }
 
-    /// A thread takes a completion, after `before` on the same core.
+    /// Starts a thread's work of taking a completion, after `before` on the same core.
     #[inline(always)]
     pub(super) fn begin_reap(
         &mut self,
@@ -237,8 +239,8 @@ impl<D: Device> HostPath<D> {
         if outstanding.to.mode != CompletionMode::Interrupt {
             service += self.config.poll;
             if state.thread == NOBODY {
-                // The core has polled since it had nothing else to do. Behind a kernel thread a job's thread looks from
-                // the moment on at which it has left its command.
+                // The core has polled since it became idle. With a kernel thread, the job's thread polls from the
+                // moment at which it has put its command into the ring.
                 let poll_from = match reaper.way {
                     Way::KernelThread => Time::ZERO,
                     Way::Direct | Way::Helpers => outstanding.poll_from,
@@ -256,7 +258,7 @@ impl<D: Device> HostPath<D> {
         self.cores.begin(core, now, work, before + service)
     }
 
-    /// The thread has the result; returns whether the core goes on with the thread's own work.
+    /// The thread has the result; returns whether the core continues with the thread's own work.
     #[inline(always)]
     pub(super) fn reaped(
         &mut self,
@@ -271,8 +273,8 @@ impl<D: Device> HostPath<D> {
         let (queued, bridged) = (outstanding.queued, outstanding.bridged);
         let submitted = outstanding.submitted;
         self.guest.end();
-        // Copied before it is changed: a wide load right behind narrow stores stalls. And at once to where it belongs:
-        // pushed, it would be copied twice.
+        // Copied before it is changed, because a wide load directly after narrow stores stalls. Copied directly to its
+        // destination, because `push` would copy it twice.
         done.extend_from_slice(core::slice::from_ref(&outstanding.answer));
         if let Some(answer) = done.last_mut() {
             let anatomy = &mut answer.anatomy;

@@ -1,7 +1,7 @@
-//! What is asked of every medium, beside being a [`Device`]: to be built, and what an administrator may set or see.
+//! The interface of every medium, in addition to [`Device`]: construction, and administrative settings and properties.
 //!
-//! A composition of drives is a medium too, and passes each question to its members. What a medium does not say is
-//! answered by what stands here: it has no such thing. A setting that a drive does not have is refused, never ignored.
+//! A composition of drives is a medium too, and forwards each call to its members. The default implementations here are
+//! for media without the feature. A setting that a drive does not support is rejected, never ignored.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -13,21 +13,21 @@ use crate::management::refusal::filled;
 use crate::management::{LbaFormat, Refusal};
 use crate::time::{Span, Time};
 
-/// The state a drive is in when a run begins.
+/// Initial state of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Precondition {
-    /// As it left the factory: nothing written.
+    /// New: nothing written.
     Fresh,
-    /// Written once from end to end, sequentially.
+    /// Written once from start to end, sequentially.
     Filled,
-    /// As at the end of two fills with 4 KiB random writes: collection and write buffer in their steady state.
+    /// State after two fills with 4 KiB random writes: garbage collection and write buffer are in steady state.
     #[default]
     Steady,
 }
 
 impl Precondition {
-    /// As options and results name it.
+    /// Returns the name used in options and results.
     pub fn name(self) -> &'static str {
         match self {
             Precondition::Fresh => "fresh",
@@ -36,8 +36,8 @@ impl Precondition {
         }
     }
 
-    /// That of a member of a pool which is in this state, if all of the member is a ring or not: a ring is written in order,
-    /// again and again, and never at random.
+    /// Returns the state of a pool member, for a pool in this state. `is_ring`: whether the entire member is a ring,
+    /// which is always written sequentially and never at random.
     #[must_use]
     pub fn of_member(self, is_ring: bool) -> Precondition {
         match self {
@@ -47,17 +47,17 @@ impl Precondition {
     }
 }
 
-/// What feeds the random streams of a drive.
+/// Seeds of a drive's random streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Seeds {
-    /// What it has been through before the run: drives with one have one state at the start.
+    /// Seed for preconditioning: drives with equal values have equal initial states.
     pub warm: u64,
-    /// What happens in the run.
+    /// Seed for events during the run.
     pub run: u64,
 }
 
 impl Seeds {
-    /// Those of one of several drives; the first has these themselves.
+    /// Returns the seeds of one of several drives; the first has these seeds unchanged.
     #[must_use]
     pub fn of_member(self, index: usize) -> Seeds {
         let further = (index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
@@ -69,7 +69,7 @@ impl Seeds {
 }
 
 impl From<u64> for Seeds {
-    /// One for both.
+    /// Uses one seed for both purposes.
     fn from(seed: u64) -> Seeds {
         Seeds {
             warm: seed,
@@ -78,59 +78,59 @@ impl From<u64> for Seeds {
     }
 }
 
-/// What a drive of one medium is made of.
+/// Configuration of a drive of one medium.
 pub trait Medium: Clone {
-    /// The drive it makes.
+    /// The type of drive that this configuration creates.
     type Drive: MediumDrive<Config = Self>;
 
-    /// The drive in this state; the seeds feed its random streams.
+    /// Creates the drive in this state; the seeds initialise its random streams.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Self::Drive;
 
-    /// Why there can be no such drive, in sentences; nothing if there can.
+    /// Returns the reasons why the configuration is invalid, as sentences; empty if it is valid.
     fn impossible(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Bytes a host can address.
+    /// Returns the bytes that a host can address.
     fn capacity_bytes(&self) -> u64;
 
-    /// A drive that behaves like this one under uniform random writes but has only about `bytes`, so that it reaches
-    /// its steady state after fewer of them. What happens then happens after the same number of fills; how much
-    /// smaller it is says [`Medium::capacity_bytes`]. A drive that is smaller already stays as it is.
+    /// Returns a drive that behaves like this one under uniform random writes but has only about `bytes`, so that it
+    /// reaches steady state after fewer of them. Events happen after the same number of fills; the actual size is
+    /// [`Medium::capacity_bytes`]. A drive that is already smaller is returned unchanged.
     fn shrunk(&self, bytes: u64) -> Self;
 
-    /// Changes the LBA format from one without metadata, in which the configuration is, to any. Metadata travels and is
-    /// stored with the data: link and data paths take [`LbaFormat::longer`] for each block.
+    /// Changes the LBA format from one without metadata, which the configuration has, to any other. Metadata is
+    /// transferred and stored with the data: link and data paths take [`LbaFormat::longer`] for each block.
     fn set_lba_format(&mut self, format: LbaFormat);
 
-    /// How long a FORMAT takes.
+    /// Returns the duration of a FORMAT.
     fn format_duration(&self) -> Span;
 
-    /// Watts without work.
+    /// Returns the idle power in watts.
     fn idle_watts(&self) -> f64;
 
-    /// Bytes of all dies, spare included; `None` for what has no dies.
+    /// Returns the bytes of all dies, spare area included; `None` for media without dies.
     fn raw_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Largest command in bytes; `None` where the drive takes any.
+    /// Returns the size of the largest command in bytes; `None` if there is no limit.
     fn max_transfer(&self) -> Option<u32> {
         None
     }
 
-    /// Bytes of buffers that lose what is acknowledged but not flushed when power goes. A medium without such buffers
-    /// has none.
+    /// Returns the bytes of volatile buffers, whose data is lost in a power cut if it was acknowledged but not flushed.
+    /// The default is for media without such buffers.
     fn volatile_bytes(&self) -> u64 {
         0
     }
 
-    /// Whether there are such bytes (NVMe's volatile write cache).
+    /// Whether there are volatile buffers (NVMe's volatile write cache).
     fn volatile_write_cache(&self) -> bool {
         self.volatile_bytes() > 0
     }
 
-    /// SMART's Percentage Used at the start.
+    /// Returns SMART's Percentage Used at the start.
     fn percentage_used(&self) -> f64 {
         0.0
     }
@@ -144,12 +144,13 @@ pub trait Medium: Clone {
         Err(Refusal::NO_WEAR)
     }
 
-    /// Whether it collects garbage, so that what holds no data is spare area and lowers its write amplification.
+    /// Whether the drive collects garbage, so that blocks without data are spare area and lower its write
+    /// amplification.
     fn collects(&self) -> bool {
         false
     }
 
-    /// Keeps a share of the capacity, 0 to 0.9, from its user for good: as much more spare area.
+    /// Removes a share of the capacity, 0 to 0.9, from the user permanently: it becomes additional spare area.
     ///
     /// # Errors
     /// If the medium has no spare area, or the share is not in 0 to 0.9.
@@ -158,8 +159,8 @@ pub trait Medium: Clone {
         Err(Refusal::NO_SPARE)
     }
 
-    /// Sets which share of the capacity, from its beginning, holds data where a [`Precondition`] says that the drive has been
-    /// written; the rest is trimmed. What is written in place is no other for it.
+    /// Sets the share of the capacity, from its beginning, that holds data if the [`Precondition`] is a written state;
+    /// the rest is trimmed. A medium that is written in place does not depend on this.
     ///
     /// # Errors
     /// If the share is not above 0 and at most 1.
@@ -167,12 +168,12 @@ pub trait Medium: Clone {
         filled(share).map(|_| ())
     }
 
-    /// Percentage Used at which the drive throttles its writes for good, if it does.
+    /// Returns the Percentage Used at and above which the drive throttles its writes permanently, if it does.
     fn write_protect_percent(&self) -> Option<f64> {
         None
     }
 
-    /// The governor's limit in watts, if there is a governor.
+    /// Returns the governor's limit in watts, if there is a governor.
     fn power_limit_watts(&self) -> Option<f64> {
         None
     }
@@ -189,7 +190,7 @@ pub trait Medium: Clone {
     /// Sets how long the drive has been on when the run begins.
     ///
     /// # Errors
-    /// If nothing in it depends on that.
+    /// If nothing in the drive depends on that.
     fn set_uptime(&mut self, uptime: Span) -> Result<(), Refusal> {
         let _ = uptime;
         Err(Refusal::NO_REFRESH)
@@ -198,28 +199,28 @@ pub trait Medium: Clone {
 
 /// A drive of one medium.
 pub trait MediumDrive: Device + Sized {
-    /// What it is made of.
+    /// The type of its configuration.
     type Config: Medium<Drive = Self>;
 
-    /// The drive that [`Medium::build`] makes, in the memory of a used one: for a caller that runs one plan after
-    /// another. Worth it where a drive has large tables.
+    /// Creates the drive that [`Medium::build`] creates, in the memory of a used one: for callers that run one plan
+    /// after another. Useful if a drive has large tables.
     fn reset(self, config: &Self::Config, state: Precondition, seeds: impl Into<Seeds>) -> Self {
         drop(self);
         config.build(state, seeds)
     }
 
-    /// Before it is used: takes the state in which its first write will find it from these, if it is among them, and
-    /// keeps what it makes itself if that is wanted `again`. Changes no result.
+    /// Before its first use: if `states` contains the state in which the first write will find the drive, uses it. If
+    /// `again` is set, keeps a state that it computes itself. Does not change results.
     fn know(&mut self, states: &[Arc<WarmState>], again: bool) {
         let _ = (states, again);
     }
 
-    /// Tells the states that it knows, for other drives of its make and seed.
+    /// Reports the states that it knows, for other drives with the same configuration and seed.
     fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
         let _ = tell;
     }
 
-    /// Sets the governor's limit in watts from now on, above idle power.
+    /// Changes the governor's limit in watts, above idle power.
     ///
     /// # Errors
     /// As [`Medium::set_power_limit`].
@@ -228,7 +229,7 @@ pub trait MediumDrive: Device + Sized {
         Err(Refusal::NO_GOVERNOR)
     }
 
-    /// Sets SMART's Percentage Used as of now (to see the end of life without writing for years).
+    /// Changes SMART's Percentage Used (to observe the end of life without years of writing).
     ///
     /// # Errors
     /// As [`Medium::set_percentage_used`].
@@ -237,24 +238,24 @@ pub trait MediumDrive: Device + Sized {
         Err(Refusal::NO_WEAR)
     }
 
-    /// The drive has just been switched on: what it does after that begins again. One that does nothing special just
-    /// goes on.
+    /// The drive has just been switched on: background work that follows a power-on restarts. The default does nothing.
     fn power_on(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Computes now what it would compute at its first write (a map in its steady state: up to a second of CPU time),
-    /// for a caller that serves it against a clock. Reads before that write find another map then; nothing else changes.
+    /// Computes in advance what the drive would compute at its first write (a map in steady state: up to a second of
+    /// CPU time), for callers that serve it in wall-clock time. Reads before that write then find another map; nothing
+    /// else changes.
     fn prepare(&mut self) {}
 
-    /// Tells where those of its tables are in memory that are looked up at random all over, for who can have them backed
-    /// by large pages. They stay there as long as the drive is; what it does does not change.
+    /// Reports the memory ranges of the drive's tables that are accessed at random, so that callers can back them with
+    /// large pages. The tables stay there during the lifetime of the drive; its behaviour does not change.
     fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
         let _ = tell;
     }
 }
 
-/// Applies to each member of a composition; all are tried, the first refusal is reported.
+/// Applies a setting to each member of a composition. All are tried; the first refusal is reported.
 ///
 /// # Errors
 /// The first refusal.
@@ -262,8 +263,8 @@ pub(crate) fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<
     results.fold(Ok(()), Result::and)
 }
 
-/// The members of a composition, each in its state, in the memory of `used` ones where there are some. The first has the seeds
-/// themselves.
+/// Builds the members of a composition, each in its state, in the memory of `used` members if there are any. The first
+/// member has the seeds unchanged.
 pub(crate) fn members<'a, M: Medium + 'a>(
     used: Vec<M::Drive>,
     configs: impl Iterator<Item = (&'a M, Precondition)>,

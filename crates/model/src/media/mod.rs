@@ -1,5 +1,5 @@
-//! Drives by the medium inside. To add a medium: one file that implements [`Medium`] and [`MediumDrive`], and its line
-//! in `media!` below.
+//! Drives by medium. To add a medium: one file that implements [`Medium`] and [`MediumDrive`], and its line in `media!`
+//! below.
 
 pub mod hdd;
 pub mod medium;
@@ -22,10 +22,10 @@ use crate::tier::raid0::{Raid0, Raid0Config};
 use crate::tier::{Pool, PoolConfig};
 use crate::time::{Span, Time};
 
-/// Makes the two enums of all media, and passes on what is asked of them to whichever it is.
+/// Defines the two enums of all media, and forwards calls to the respective medium.
 macro_rules! media {
     ($($(#[$doc:meta])* $name:ident: $config:ty => $drive:ty,)*) => {
-        /// What a drive is made of: valid by construction, made by the catalogue.
+        /// Configuration of a drive: valid by construction, created by the catalogue.
         #[derive(Clone, PartialEq, Debug)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum DriveConfig {
@@ -38,14 +38,14 @@ macro_rules! media {
             $($(#[$doc])* $name($drive),)*
         }
 
-        /// The same of whichever configuration it is.
+        /// Evaluates an expression for a configuration of any medium.
         macro_rules! each_config {
             ($this:expr, $inner:ident => $call:expr) => {
                 match $this { $(DriveConfig::$name($inner) => $call,)* }
             };
         }
 
-        /// The same of whichever drive it is.
+        /// Evaluates an expression for a drive of any medium.
         macro_rules! each {
             ($this:expr, $inner:ident => $call:expr) => {
                 match $this { $(Drive::$name($inner) => $call,)* }
@@ -91,21 +91,22 @@ media! {
     Nand: Box<nand::NandConfig> => Box<nand::Nand>,
     /// A hard disk.
     Hdd: Box<hdd::HddConfig> => Box<hdd::Hdd>,
-    /// A volume of a cloud or of a hypervisor.
+    /// A volume of a cloud or hypervisor.
     Volume: Box<volume::VolumeConfig> => Box<volume::Volume>,
     /// Several drives as one.
     Raid0: Raid0Config<DriveConfig> => Box<Raid0<Drive>>,
-    /// Several drives under tiers.
+    /// Several drives combined by tiers.
     Pool: Box<PoolConfig<DriveConfig>> => Box<Pool<Drive>>,
 }
 
 impl Drive {
-    /// Builds the drive in this state; the seeds feed its random streams.
+    /// Creates the drive in this state; the seeds initialise its random streams.
     pub fn new(config: &DriveConfig, state: Precondition, seeds: impl Into<Seeds>) -> Drive {
         config.build(state, seeds)
     }
 
-    /// The drive of its medium, for who calls one way for all that have none of their own: by a virtual call.
+    /// Returns the drive as a trait object, for callers that have one code path for all media without their own: by a
+    /// virtual call.
     pub fn as_device(&mut self) -> &mut dyn Device {
         each!(self, drive => drive)
     }

@@ -1,6 +1,7 @@
-//! A RAM disk: a fixed time a command and a bandwidth, behind one server.
+//! A RAM disk: one server with a fixed time per command and a bandwidth.
 //!
-//! Its data survive a power cut, as if it had a battery. Leaves out everything else. It is the yardstick for host paths and tiers (S2 measures one), and an M/D/1 queue.
+//! Its data survives a power cut, as if it had a battery. Nothing else is modelled. It is the reference for host paths
+//! and tiers (S2 measures one), and an M/D/1 queue.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use crate::management::LbaFormat;
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
-/// What a RAM disk is made of.
+/// Configuration of a RAM disk.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RamConfig {
@@ -21,7 +22,7 @@ pub struct RamConfig {
     pub bytes: u64,
     /// Time for any command.
     pub per_command: Span,
-    /// Picoseconds for each byte moved.
+    /// Picoseconds for each byte transferred.
     pub picoseconds_per_byte: u64,
 }
 
@@ -30,14 +31,14 @@ pub struct RamConfig {
 pub struct Ram {
     config: RamConfig,
     server: Station,
-    /// In order of completion, because one FIFO server makes them.
+    /// In order of completion, because one FIFO server completes them.
     in_flight: VecDeque<Completion>,
     read: u64,
     written: u64,
 }
 
 impl Ram {
-    /// An empty RAM disk.
+    /// Creates an empty RAM disk.
     pub fn new(config: RamConfig) -> Ram {
         Ram {
             config,
@@ -142,7 +143,7 @@ impl Medium for RamConfig {
         self.picoseconds_per_byte = format.longer(self.picoseconds_per_byte);
     }
 
-    /// All of it is overwritten.
+    /// The whole capacity is overwritten.
     fn format_duration(&self) -> Span {
         Span::from_seconds(self.picoseconds_per_byte as f64 * self.bytes as f64 * 1e-12)
     }

@@ -1,4 +1,4 @@
-//! What an XPoint drive is made of.
+//! Configuration of an XPoint drive.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use crate::time::Span;
 /// Bytes of the unit in which an XPoint drive stores, protects and locks data.
 pub const UNIT: u32 = 4096;
 
-/// Most groups of dies a drive may have.
+/// Maximum number of die groups in a drive.
 pub const MAX_GROUPS: u32 = 32;
 
-/// Most places in the table of units that wait.
+/// Maximum number of places in the table of waiting units.
 pub const MAX_TABLE_PLACES: u32 = 1 << 16;
 
-/// What an XPoint drive is made of. The catalogue makes it; [`XPointConfig::problems`] names what cannot be.
+/// Configuration of an XPoint drive. The catalogue creates it; [`XPointConfig::problems`] names invalid values.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct XPointConfig {
@@ -28,9 +28,9 @@ pub struct XPointConfig {
     pub dies_per_channel: u32,
     /// Bytes of a die, spare included.
     pub die_bytes: u64,
-    /// Largest command in bytes (MDTS); the host's driver splits what is larger.
+    /// Largest command in bytes (MDTS); the host's driver splits larger ones.
     pub max_transfer: u32,
-    /// Time for a command's way through the drive.
+    /// Times of a command's steps through the drive.
     pub timing: Timing,
     /// Patrol and refresh.
     pub refresh: Refresh,
@@ -42,7 +42,7 @@ pub struct XPointConfig {
     pub power: Power,
     /// Endurance and what happens at its end.
     pub wear: Wear,
-    /// Bytes a second at which a FORMAT goes through each die; all dies at once.
+    /// Rate in bytes per second at which a FORMAT processes each die; all dies work at once.
     pub format_die_bytes_per_second: u64,
 }
 
@@ -50,120 +50,124 @@ pub struct XPointConfig {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timing {
-    /// Doorbell, fetch of the command and posting of its completion: constant, so it is all counted on the way in.
+    /// Doorbell, command fetch and completion posting: constant, so that all of it is counted at submission.
     pub link: Span,
-    /// Link transfer, picoseconds a byte; not slower than the data paths.
+    /// Link transfer, in picoseconds per byte; not slower than the data paths.
     pub link_ps_per_byte: u64,
     /// From the controller's request for write data until its first byte arrives from host memory.
     pub data_fetch: Span,
     /// From the start of work on a command until its units start.
     pub controller: Span,
-    /// Added for each logical block of a command beyond its first: its place in the map and its checks.
+    /// Added for each logical block of a command beyond the first: its map entry and its checks.
     pub further_block: Span,
-    /// Shortest time from one command to the next.
+    /// Minimum time between two commands.
     pub controller_interval: Span,
-    /// Units of 4 KiB that the controller works on at once; commands that have more wait before it, in order.
+    /// Units of 4 KiB that the controller works on at once; commands that do not fit wait, in order.
     pub controller_slots: u32,
-    /// Buffers for units of writes that have left the table: as many are on the data path or at their dies at once.
+    /// Buffers for units of writes that have left the table: the maximum number on the data path or at their dies at
+    /// once.
     pub write_buffers: u32,
-    /// Places for units that wait for the data path, in each direction; a unit's place is a hash of its number.
+    /// Places in the table for units that wait for the data path, in each direction. A unit's place is a hash of its
+    /// number.
     pub table_places: u32,
-    /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
+    /// Controller's data path from the medium to the host, in picoseconds per byte; transfers whole units.
     pub read_path_ps_per_byte: u64,
-    /// The least part of a unit that is read, corrected and moved by itself, a power of two of at least 512 bytes;
-    /// [`UNIT`] if only whole units are.
+    /// Smallest part of a unit that is read, corrected and transferred separately: a power of two of at least 512
+    /// bytes; [`UNIT`] if only whole units are.
     pub read_part: u32,
-    /// What the completion of a read takes of the read path, behind its data.
+    /// Time that the completion of a read occupies the read path, after its data.
     pub read_completion: Span,
-    /// A unit takes the read path as much less or more than the mean as this, evenly spread: error correction.
+    /// Maximum deviation, in both directions, of a unit's time on the read path from the mean, uniformly distributed:
+    /// error correction.
     pub read_spread: Span,
-    /// Controller's data path from the host to the medium, picoseconds a byte; moves whole units.
+    /// Controller's data path from the host to the medium, in picoseconds per byte; transfers whole units.
     pub write_path_ps_per_byte: u64,
-    /// Lost by the data path when it turns from reads to writes or back.
+    /// Time lost by the data path when it changes between reads and writes.
     pub turnaround: Span,
-    /// Whether reads and writes have a front of the controller and a data path each; nothing then turns around.
+    /// Whether reads and writes each have a controller front end and a data path; there is then no turnaround.
     pub duplex: bool,
-    /// One die alone reads a unit.
+    /// Time for a single die to read a unit.
     pub die_read: Span,
-    /// Checking and correcting what was read of a unit, on its way from the dies; the next is read meanwhile.
+    /// Time for checking and correcting the read data of a unit, after it leaves the dies; the next unit is read
+    /// meanwhile.
     pub decode: Span,
-    /// One die alone writes a unit.
+    /// Time for a single die to write a unit.
     pub die_write: Span,
 }
 
-/// Background reads and rewrites that keep data from fading.
+/// Background reads and rewrites that keep data readable.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Refresh {
-    /// Units refreshed at a time, during which their group of dies serves nobody else.
+    /// Units refreshed at a time; during that time their die group serves no commands.
     pub batch_units: u32,
     /// Time for one pass over the whole medium.
     pub period: Span,
-    /// After power-on one whole pass is made in this time.
+    /// Time for the first whole pass after power-on.
     pub after_power_on: Span,
     /// How long the drive has been on when the run begins.
     pub uptime_at_start: Span,
 }
 
-/// Moving data that stays in place, so that all of the medium wears alike.
+/// Moving static data, so that the whole medium wears evenly.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Levelling {
-    /// Mean number of unit writes to a group of dies between two moves in it; 0 for never.
+    /// Mean number of unit writes to a die group between two moves in it; 0 for never.
     pub writes_per_move: u32,
     /// Units moved at a time.
     pub batch_units: u32,
 }
 
-/// Correction of errors beyond what is done in passing. It always succeeds: lost data is not modelled.
+/// Correction of errors beyond normal decoding. It always succeeds: data loss is not modelled.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Recovery {
     /// Mean number of unit reads between two that need it; 0 for never.
     pub reads_per_recovery: u32,
-    /// How much longer such a read takes its group of dies.
+    /// Additional time that such a read occupies its die group.
     pub time: Span,
 }
 
-/// Power.
+/// Power consumption and its governor.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Power {
-    /// Watts without work.
+    /// Idle power in watts.
     pub idle_watts: f64,
-    /// Joules for each byte of the units read.
+    /// Joules per byte of the units read.
     pub read_joules_per_byte: f64,
-    /// Joules for each byte of the units written.
+    /// Joules per byte of the units written.
     pub write_joules_per_byte: f64,
     /// The governor's limit in watts; above `idle_watts`.
     pub limit_watts: f64,
-    /// The governor looks at the mean over about this long.
+    /// Approximate length of the window over which the governor averages power.
     pub governor_window: Span,
 }
 
-/// Endurance.
+/// Endurance, and throttling at its end.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Wear {
-    /// Bytes the host may write in the drive's life.
+    /// Rated endurance: bytes that the host may write over the drive's life.
     pub endurance_bytes: u64,
     /// SMART's Percentage Used when the run begins.
     pub percentage_used_at_start: f64,
     /// Percentage Used at which writes are throttled.
     pub protect_at_percent: f64,
-    /// Bytes a second that may be written from then on.
+    /// Write rate in bytes per second after that.
     pub protected_bytes_per_second: u64,
 }
 
-/// The least parts of a unit that are read, corrected and moved by themselves.
+/// Smallest parts of a unit that are read, corrected and transferred separately.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    /// Bytes of a part, a power of two, less one.
+    /// Bytes of a part (a power of two) minus one.
     within: u16,
 }
 
 impl Parts {
-    /// Of the `unwanted` bytes of a unit those that make whole parts, which nobody reads or moves.
+    /// Returns how many of the `unwanted` bytes of a unit form whole parts, which are neither read nor transferred.
     #[inline]
     pub(super) fn spared(self, unwanted: u16) -> u16 {
         unwanted & !self.within
@@ -171,7 +175,7 @@ impl Parts {
 }
 
 impl Timing {
-    /// Requires what must hold among the times.
+    /// Checks conditions between the times.
     fn check(&self, require: &mut impl FnMut(bool, &str)) {
         let slowest_link = self.read_path_ps_per_byte.min(self.write_path_ps_per_byte);
         require(
@@ -202,34 +206,34 @@ impl Timing {
 }
 
 impl XPointConfig {
-    /// Groups of dies that work independently.
+    /// Returns the number of independent die groups.
     pub fn groups(&self) -> u32 {
         self.dies_per_channel
     }
 
-    /// A group reads one unit in this time.
+    /// Returns the time in which a group reads one unit.
     pub fn unit_read(&self) -> Span {
         Span::from_ns(self.timing.die_read.ns() / u64::from(self.channels))
     }
 
-    /// A group writes one unit in this time.
+    /// Returns the time in which a group writes one unit.
     pub fn unit_write(&self) -> Span {
         Span::from_ns(self.timing.die_write.ns() / u64::from(self.channels))
     }
 
-    /// The parts of a unit that are read and moved by themselves.
+    /// Returns the parts of a unit that are read and transferred separately.
     pub(super) fn parts(&self) -> Parts {
         Parts {
             within: self.timing.read_part as u16 - 1,
         }
     }
 
-    /// Units a group holds, spare included.
+    /// Returns the units of a group, spare area included.
     pub(super) fn group_units(&self) -> u64 {
         u64::from(self.channels) * self.die_bytes / u64::from(UNIT)
     }
 
-    /// Everything that is impossible about it, in words.
+    /// Returns a description of each invalid value.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut require = |holds: bool, what: &str| {

@@ -1,29 +1,29 @@
-//! What an XPoint drive counts, and what it reports of itself.
+//! Counters of an XPoint drive, and the gauges that it reports.
 //!
-//! Energy is idle power and so many joules for each byte that the medium reads or writes for the host; leaves out what
-//! refresh and wear levelling take.
+//! Energy is idle power plus an energy per byte that the medium reads or writes for the host. The energy of refresh and
+//! wear levelling is not modelled.
 
 use super::XPoint;
 use super::config::UNIT;
 use crate::device::{Gauge, Gauges};
 use crate::time::Time;
 
-/// What has been done so far.
+/// Counters since the start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) host_read: u64,
     pub(super) host_written: u64,
-    /// From the medium.
+    /// Bytes read from the medium.
     pub(super) bytes_read: u64,
     pub(super) units_written: u64,
-    /// By front of the controller.
+    /// Commands by controller front end.
     pub(super) dispatched: [u64; 2],
     pub(super) last_dispatch: [Time; 2],
     pub(super) in_flight: u32,
 }
 
 impl XPoint {
-    /// What [`crate::Device::inspect`] tells.
+    /// Reports the gauges of [`crate::Device::inspect`].
     pub(super) fn report(&self, now: Time, gauges: &mut dyn Gauges) {
         let counts = &self.counts;
         let power = &self.config.power;
@@ -43,11 +43,11 @@ impl XPoint {
         gauges.gauge(Gauge::EnergyJoules, joules);
         let timing = &self.config.timing;
         let interval = timing.controller_interval;
-        // Of what is double the mean counts.
+        // If there are two of them, their mean counts.
         let sides = if timing.duplex { 2 } else { 1 };
         let mut busy = [0.0; 2];
         for side in 0..sides {
-            // A front is still busy with the last command it let go.
+            // A front end is still busy with the last command that it dispatched.
             let rest = interval
                 .saturating_sub(timing.controller)
                 .saturating_sub(now.since(counts.last_dispatch[side]));

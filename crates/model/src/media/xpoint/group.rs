@@ -1,9 +1,9 @@
-//! A group of dies, one in each channel, over which every unit is striped: one FIFO server.
+//! A die group, with one die in each channel, over which every unit is striped: one FIFO server.
 //!
-//! Patrol, refresh and wear levelling take the group for a batch of units at a time. Refreshes come as a Poisson
-//! process and are booked when the next command arrives, up to that moment and in order: nothing is booked ahead, and
-//! an idle drive has no events. Waiting is told apart by what came last before the one that waits (a refresh ahead of
-//! it, else a program, else reads); the sum is exact.
+//! Patrol read, refresh and wear levelling occupy the group for a batch of units at a time. Refreshes arrive as a
+//! Poisson process. They are booked when the next command arrives, up to that moment and in order: nothing is booked
+//! ahead, and an idle drive has no events. Waiting time is attributed to the last work that arrived before the waiting
+//! unit (a refresh if one is queued, otherwise a program, otherwise reads); the sum is exact.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -14,8 +14,8 @@ use super::config::{UNIT, XPointConfig};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// Where a unit's time in the medium went, in nanoseconds. Each stops at four seconds (no queue is that long but one
-/// made of gigabytes of zeroes); what is beyond is counted as transfer.
+/// Breakdown of a unit's time in the medium, in nanoseconds. Each part is limited to four seconds (longer queues occur
+/// only with gigabytes of write zeroes); the excess is counted as transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
     pub(super) read: u32,
@@ -24,7 +24,7 @@ pub(super) struct Waits {
     pub(super) medium: u32,
 }
 
-/// What so many bytes of a unit take of the `whole` unit's time.
+/// Returns the share of a unit's `whole` time that `bytes` of it take.
 #[inline]
 pub(super) fn share(whole: Span, bytes: u16) -> Span {
     Span::from_ns(whole.ns() * u64::from(bytes) / u64::from(UNIT))
@@ -35,7 +35,7 @@ fn short(span: Span) -> u32 {
     u32::try_from(span.ns()).unwrap_or(u32::MAX)
 }
 
-/// The place of a number in its run of `many`, after a turn that differs from run to run.
+/// Returns the position of a number in its run of `many`, after a rotation that differs from run to run.
 #[inline]
 pub(super) fn shuffled(number: u32, many: u32) -> u8 {
     let (run, place) = (number / many, number % many);
@@ -46,14 +46,14 @@ pub(super) fn shuffled(number: u32, many: u32) -> u8 {
     (place - wrapped) as u8
 }
 
-/// What a unit is moved for.
+/// Purpose for which a unit is transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Read for the host.
     Read,
-    /// The first unit of a read that is not aligned: part of it is wanted.
+    /// The first unit of an unaligned read: only part of it is wanted.
     ReadFirst,
-    /// The last unit of such a read.
+    /// The last unit of an unaligned read.
     ReadLast,
     /// Read so that part of it can be overwritten.
     Merge,
@@ -61,21 +61,21 @@ pub(super) enum Role {
     Write,
 }
 
-/// One unit of one piece on its way.
+/// One unit of one piece, in transit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transit {
-    /// When it leaves the station it is at.
+    /// When it leaves its current station.
     pub(super) at: Time,
     pub(super) piece: u32,
     pub(super) group: u8,
-    /// Of its number: where it waits for the data path.
+    /// Hash of its number: its place in the table for the data path.
     pub(super) hash: u16,
     pub(super) role: Role,
     pub(super) waits: Waits,
 }
 
 impl Transit {
-    /// Stands where there is none.
+    /// Marks the absence of a transit.
     pub(super) const NONE: Transit = Transit {
         at: Time::NEVER,
         piece: 0,
@@ -91,16 +91,16 @@ impl Transit {
     };
 }
 
-/// When batches of refresh come.
+/// Arrival process of refresh batches.
 #[derive(Clone, Debug)]
 struct RefreshClock {
     stream: Stream,
     next: Time,
-    /// Until then a pass over the medium is made faster.
+    /// Until then, a pass over the medium is made faster.
     hurry_until: Time,
     hurried_gap: Span,
     gap: Span,
-    /// Time a batch takes.
+    /// Duration of a batch.
     batch: Span,
 }
 
@@ -127,7 +127,7 @@ impl RefreshClock {
         clock
     }
 
-    /// The pass after power-on begins at `now`.
+    /// The pass that follows a power-on begins at `now`.
     fn power_on(&mut self, now: Time, pass: Span) {
         self.hurry_until = now + pass;
         if self.next != Time::NEVER {
@@ -135,14 +135,14 @@ impl RefreshClock {
         }
     }
 
-    /// The first batch after `from`.
+    /// Draws the time of the first batch after `from`.
     fn draw(&mut self, from: Time) -> Time {
         if from < self.hurry_until {
             let next = from + self.stream.exponential(self.hurried_gap);
             if next < self.hurry_until {
                 return next;
             }
-            // A Poisson process has no memory: from here on at the slower pace.
+            // A Poisson process has no memory: the slower rate applies from this time.
             return self.hurry_until + self.stream.exponential(self.gap);
         }
         from + self.stream.exponential(self.gap)
@@ -153,9 +153,9 @@ impl RefreshClock {
 #[derive(Clone, Debug)]
 pub(super) struct Medium {
     groups: Vec<Group>,
-    /// When the first unit of each group leaves it: kept apart so that the earliest is found quickly.
+    /// When the first unit of each group leaves it: kept separately so that the earliest is found quickly.
     heads: Vec<Time>,
-    /// The earliest of these, and the group that has it; of several the lowest.
+    /// The earliest of these times, and its group; at a tie the lowest group.
     next: Time,
     first: usize,
 }
@@ -177,24 +177,25 @@ impl Medium {
         self.groups.len() as u32
     }
 
-    /// When the next unit is done.
+    /// Returns when the next unit is done.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// A unit arrives for service at its group; so many bytes of it are not read.
+    /// A unit arrives for service at its group; `spared` bytes of it are not read.
     #[inline(always)]
     pub(super) fn book(&mut self, now: Time, transit: Transit, spared: u16) {
         let index = usize::from(transit.group);
         let done = self.groups[index].book(now, transit, spared);
-        // Those of a group leave in order: only of one that was idle this is the first. Without a branch, as that is chance.
+        // Units of a group leave in order, so this unit is the first one only if the group was idle. Computed without a
+        // branch, because the branch would be unpredictable.
         let head = self.heads[index].min(done);
         self.heads[index] = head;
         (self.next, self.first) = (head, index).min((self.next, self.first));
     }
 
-    /// Takes a unit that is done at `now`, which must be [`Medium::next`]; the lowest group first.
+    /// Removes and returns a unit that is done at `now`, which must be [`Medium::next`]; the lowest group first.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Transit {
         debug_assert_eq!(self.next, now);
@@ -219,7 +220,7 @@ impl Medium {
         }
     }
 
-    /// Whatever is in service or waits at `now` is gone.
+    /// Discards all units that are in service or waiting at `now`.
     pub(super) fn clear(&mut self, now: Time) {
         for group in &mut self.groups {
             group.clear(now);
@@ -228,19 +229,19 @@ impl Medium {
         (self.next, self.first) = (Time::NEVER, 0);
     }
 
-    /// Seconds of work until `now`, as a mean over the groups.
+    /// Returns the busy time until `now` in seconds, as a mean over the groups.
     pub(super) fn busy_seconds(&self, now: Time) -> f64 {
         let busy: f64 = self.groups.iter().map(|it| it.busy(now).seconds()).sum();
         busy / self.groups.len() as f64
     }
 
-    /// Units moved by wear levelling.
+    /// Returns the number of units moved by wear levelling.
     pub(super) fn moved_units(&self) -> u64 {
         self.groups.iter().map(|group| group.moved_units).sum()
     }
 }
 
-/// Something that happens once in a number of times, at random.
+/// An event that happens at random, once in a mean number of calls.
 #[derive(Clone, Debug)]
 struct Rarely {
     stream: Stream,
@@ -249,7 +250,7 @@ struct Rarely {
 }
 
 impl Rarely {
-    /// Never, if `mean` is 0.
+    /// Creates an event that never happens if `mean` is 0.
     fn new(stream: Stream, mean: u32) -> Rarely {
         let mut rarely = Rarely {
             stream,
@@ -279,7 +280,7 @@ impl Rarely {
     }
 }
 
-/// One group.
+/// One die group.
 #[derive(Clone, Debug)]
 struct Group {
     /// Units in service or waiting, in the order in which they leave.
@@ -333,7 +334,7 @@ impl Group {
         }
     }
 
-    /// Books the refreshes that came up to `now`.
+    /// Books the refreshes that arrived up to `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if self.refresh.next <= now {
@@ -344,7 +345,7 @@ impl Group {
     #[cold]
     fn refresh_until(&mut self, now: Time) {
         let batch = self.refresh.batch;
-        // What began and ended long ago leaves no trace; the process has no memory, so it can begin again later.
+        // A refresh that ended long ago has no effect. The process has no memory, so it can restart later.
         let recent = batch * 8;
         if now.since(self.refresh.next) > recent {
             let from = Time::from_ns(now.ns() - recent.ns());
@@ -354,13 +355,13 @@ impl Group {
             self.free_at = self.free_at.max(self.refresh.next) + batch;
             self.background_until = self.free_at;
             self.busy += batch;
-            // Never two in a row: the next is thought of when this one is done.
+            // Refreshes do not overlap: the next one is drawn when this one is done.
             self.refresh.next = self.refresh.draw(self.free_at);
         }
     }
 
-    /// A unit, but for so many bytes of it if it is read, arrives for service at `now`; its transit leaves when it is
-    /// done.
+    /// A unit arrives for service at `now`; if it is read, `spared` bytes of it are omitted. Returns when its transit
+    /// leaves.
     #[inline(always)]
     fn book(&mut self, now: Time, transit: Transit, spared: u16) -> Time {
         self.catch_up(now);
@@ -378,7 +379,7 @@ impl Group {
         }
         let start = self.free_at.max(now);
         let done = start + service;
-        // Units leave in order: a write may wait for what was read before it to be checked.
+        // Units leave in order: a write may wait until data that was read before it has been checked.
         let own = if write { done } else { done + self.decode };
         let leaves = own.max(self.leaves);
         let waits = self.attribute(now, start);
@@ -401,7 +402,7 @@ impl Group {
         leaves
     }
 
-    /// What a transit that arrives at `now` waits for until it is served from `start` on.
+    /// Attributes the waiting time of a transit that arrives at `now` and is served from `start`.
     #[inline]
     fn attribute(&self, now: Time, start: Time) -> Waits {
         let background = self.background_until.max(now).min(start);
@@ -414,7 +415,7 @@ impl Group {
         }
     }
 
-    /// Wear levelling may move data after a write.
+    /// After a write, wear levelling may move data.
     #[inline]
     fn level(&mut self) {
         if self.levelling.happens() {
@@ -438,7 +439,7 @@ impl Group {
         }
     }
 
-    /// Time spent working up to `now`.
+    /// Returns the busy time up to `now`.
     fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.free_at.since(now))
     }

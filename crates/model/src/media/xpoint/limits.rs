@@ -1,12 +1,12 @@
-//! What holds commands back: the power governor, and write protection when the rated endurance is used up.
+//! Limits that delay commands: the power governor, and write protection when the rated endurance is used up.
 
 use super::config::{UNIT, XPointConfig};
 use super::group::share;
 use super::piece::Piece;
 use crate::time::{Span, Time};
 
-/// Keeps mean power at the limit: each unit uses up a share of the watts above idle, and commands are let in only so
-/// far ahead of that as the governor's window allows. First in, first out.
+/// Keeps mean power at the limit. Each unit consumes a share of the watts above idle power, and commands are admitted
+/// only as far ahead of that as the governor's window allows. First in, first out.
 #[derive(Clone, Debug)]
 pub(super) struct Governor {
     paid_until: Time,
@@ -28,7 +28,7 @@ impl Governor {
         }
     }
 
-    /// From now on the limit is another. What has been let in stays as it is.
+    /// Changes the limit. Admitted commands are not affected.
     pub(super) fn change(&mut self, config: &XPointConfig) {
         *self = Governor {
             paid_until: self.paid_until,
@@ -36,8 +36,8 @@ impl Governor {
         };
     }
 
-    /// How long a piece that comes at `now`, and reads so many bytes less than its units have, must wait. Later pieces
-    /// never come in before earlier ones.
+    /// Returns how long a piece that arrives at `now`, and reads `spared` bytes less than its units contain, must wait.
+    /// Later pieces are never admitted before earlier ones.
     #[inline]
     pub(super) fn admit(&mut self, now: Time, piece: &Piece, spared: u16) -> Span {
         let wait = self.paid_until.since(now + self.window);
@@ -51,13 +51,13 @@ impl Governor {
     }
 }
 
-/// Wear, and the throttle at its end.
+/// Wear, and write throttling at the end of rated endurance.
 #[derive(Clone, Debug)]
 pub(super) struct Endurance {
     rated: u64,
     used_at_start: f64,
     written: u64,
-    /// Bytes to be written until writes are throttled.
+    /// Bytes that can be written until writes are throttled.
     protect_after: u64,
     bytes_per_second: u64,
     free_at: Time,
@@ -77,7 +77,7 @@ impl Endurance {
         }
     }
 
-    /// Counts a write that comes at `now`; returns when it may go on (at once, unless the drive protects itself).
+    /// Counts a write that arrives at `now`; returns when it may continue (immediately, unless writes are throttled).
     #[inline]
     pub(super) fn admit(&mut self, now: Time, bytes: u32) -> Time {
         self.written += u64::from(bytes);
@@ -90,7 +90,7 @@ impl Endurance {
         start
     }
 
-    /// As if this much had been used at the start of the run, and the rest as written since.
+    /// Changes wear as if this much had been used at the start of the run, in addition to the writes since then.
     pub(super) fn change(&mut self, config: &XPointConfig) {
         *self = Endurance {
             written: self.written,
@@ -99,7 +99,7 @@ impl Endurance {
         };
     }
 
-    /// SMART's Percentage Used, with fractions.
+    /// Returns SMART's Percentage Used, with fractions.
     pub(super) fn percentage_used(&self) -> f64 {
         self.used_at_start + 100.0 * self.written as f64 / self.rated as f64
     }

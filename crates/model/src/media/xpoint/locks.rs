@@ -1,9 +1,10 @@
-//! Which units are in use: a command that writes a unit excludes all others on it.
+//! Locks on units: a command that writes a unit excludes all others from it.
 //!
-//! A filter of counters by the low bits of the unit's number says "certainly free" for almost all commands; only where
-//! it cannot are the pieces that are worked on compared one by one.
+//! A filter of counters, indexed by the low bits of the unit's number, reports "certainly free" for almost all
+//! commands. Only if it cannot, the active pieces are compared one by one.
 //!
-//! Reads exclude nobody: when only reads have come for long, nothing is kept of them, until a write comes.
+//! Reads exclude no other reads: after a long sequence of reads only, no records of them are kept until a write
+//! arrives.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,18 +15,19 @@ use crate::engine::Slab;
 
 const BUCKETS: usize = 1024;
 
-/// So many reads in a row, and nobody writes: what is kept is forgotten. More than what the first write costs then.
+/// After this number of consecutive reads without an active write, all records are dropped. Larger than the cost at the
+/// first write after that.
 const READS_ALONE: u32 = 1024;
 
-/// The pieces that are worked on, and how many of them use each bucket of units.
+/// The active pieces, and how many of them use each bucket of units.
 #[derive(Clone, Debug)]
 pub(super) struct Locks {
-    /// In no order.
+    /// Active pieces, in no order.
     working: Vec<u32>,
     readers: Box<[u32]>,
     writers: Box<[u32]>,
     writing: u32,
-    /// Reads in a row while nobody wrote.
+    /// Consecutive reads without an active write.
     reads: u32,
 }
 
@@ -40,14 +42,14 @@ impl Locks {
         }
     }
 
-    /// Whether only reads are worked on, and nothing is kept of them.
+    /// Whether only reads are active, and no records of them are kept.
     #[inline]
     fn rest(&self) -> bool {
         self.reads == READS_ALONE
     }
 
-    /// A piece is worked on (or waits for its units) from now on; whether one that came earlier holds, or waits for, one
-    /// of its units. Of all `pieces` those are worked on that have a sequence which is not 0.
+    /// A piece becomes active (or waits for its units). Returns whether an earlier piece holds, or waits for, one of
+    /// its units. Of all `pieces`, those with a sequence other than 0 are active.
     #[inline]
     pub(super) fn add(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
         if self.rest() && !pieces[slot].writes() {
@@ -64,7 +66,7 @@ impl Locks {
         }
     }
 
-    /// As [`Locks::add`], of a piece that is kept.
+    /// Like [`Locks::add`], for a piece that is recorded.
     #[inline(never)]
     fn lock(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
         if pieces[slot].writes() {
@@ -82,7 +84,7 @@ impl Locks {
         conflict
     }
 
-    /// Whether `piece` may share a unit with one that was added earlier. False means that it surely does not.
+    /// Whether `piece` may share a unit with one that was added earlier. False means that it certainly does not.
     fn may_conflict(&self, piece: &Piece) -> bool {
         if !piece.writes() && self.writing == 0 {
             return false;
@@ -91,7 +93,7 @@ impl Locks {
             .any(|bucket| self.writers[bucket] > 0 || (piece.writes() && self.readers[bucket] > 0))
     }
 
-    /// Whether a piece that came earlier holds, or waits for, one of the units of this one.
+    /// Whether an earlier piece holds, or waits for, one of the units of this piece.
     pub(super) fn conflicts(&self, pieces: &Slab<Piece>, piece: &Piece) -> bool {
         self.working.iter().any(|&slot| {
             let other = &pieces[slot];
@@ -99,7 +101,7 @@ impl Locks {
         })
     }
 
-    /// As [`Locks::remove`], of a piece that is kept.
+    /// Like [`Locks::remove`], for a piece that is recorded.
     #[inline(never)]
     fn unlock(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
         let piece = &pieces[slot];
@@ -134,14 +136,14 @@ impl Locks {
         }
     }
 
-    /// Nothing is kept from now on.
+    /// Drops all records.
     fn forget(&mut self) {
         debug_assert_eq!(self.writing, 0);
         self.working.clear();
         self.readers.fill(0);
     }
 
-    /// A piece of this sequence writes: all that came before it are kept from now on.
+    /// A piece with this sequence writes: all earlier pieces are recorded from now.
     fn wake(&mut self, pieces: &mut Slab<Piece>, sequence: u64) {
         if !self.rest() {
             return;
@@ -168,15 +170,16 @@ mod tests {
     use crate::random::Stream;
     use crate::time::Time;
 
-    /// Reads and writes of a few units come and go; for long there are only reads, and more of them than the locks
-    /// wait for. Whether a piece has to wait is found by looking at all that came earlier.
+    /// Reads and writes of a few units arrive and complete. For long periods there are only reads, more than
+    /// `READS_ALONE`. The expected result of whether a piece must wait is computed by comparing it with all earlier
+    /// ones.
     #[test]
     fn who_has_to_wait_does_not_depend_on_what_is_kept() {
         let mut random = Stream::new(5, "locks");
         let (mut locks, mut pieces) = (Locks::new(), Slab::<Piece>::default());
         let (mut inside, mut conflicts, mut rested) = (Vec::new(), [0; 2], 0);
         for sequence in 1..20_000u64 {
-            // Writes come in the first third of each 5,000 steps.
+            // Writes occur in the first third of each 5,000 steps.
             let writes = sequence % 5_000 < 1_700 && random.below(3) == 0;
             let work = if writes { Work::Write } else { Work::Read };
             let (offset, bytes) = (random.below(90) * 4096, 4096 << random.below(3));

@@ -1,4 +1,4 @@
-//! An XPoint drive as a [`Medium`]: how it is built, and what its administrator may set and see.
+//! An XPoint drive as a [`Medium`]: construction, and administrative settings and properties.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::time::{Span, Time};
 impl Medium for XPointConfig {
     type Drive = XPoint;
 
-    /// Written in place: what was written before changes nothing.
+    /// Written in place: earlier writes have no effect.
     fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> XPoint {
         let seed = seeds.into().run;
         XPoint::new(self.clone(), seed)
@@ -46,7 +46,7 @@ impl Medium for XPointConfig {
         self.block = format.data;
     }
 
-    /// All dies at once, each from end to end, spare included.
+    /// All dies at once, each from start to end, spare area included.
     fn format_duration(&self) -> Span {
         Span::from_seconds(self.die_bytes as f64 / self.format_die_bytes_per_second as f64)
     }
@@ -116,7 +116,7 @@ impl MediumDrive for XPoint {
         Ok(())
     }
 
-    /// The refresh after power-on begins again.
+    /// The refresh pass after power-on restarts.
     fn power_on(&mut self, now: Time) {
         let pass = self.config.refresh.after_power_on;
         self.refreshed.power_on(now, &self.config);

@@ -1,24 +1,26 @@
 //! 3D XPoint drives: data written in place, no erase, no garbage collection, no volatile cache.
 //!
-//! A command crosses the link and the controller, which takes it apart into 4 KiB units and works on a number of units at a
-//! time: commands that find no room for theirs wait in order. Each unit is striped over a group of dies, one in each channel: a group is one server (group.rs), and there are as many groups as dies in a
-//! channel. All units of reads and writes share the controller's data path (path.rs, table.rs), which bounds IOPS and MB/s on
-//! drives with three groups or more: capacity then does not change speed. Two commands on one unit exclude each other
-//! if one of them writes (locks.rs).
+//! A command crosses the link and reaches the controller, which splits it into 4 KiB units and works on a limited
+//! number of units at a time. Commands whose units do not fit wait in order. Each unit is striped over a die group,
+//! with one die in each channel: a group is one server (group.rs), and there are as many groups as dies in a channel.
+//! All units of reads and writes share the controller's data path (path.rs, table.rs). On drives with three or more
+//! groups this path limits IOPS and MB/s, so capacity does not change speed. Two commands on one unit exclude each
+//! other if one of them writes (locks.rs).
 //!
-//! A write that covers units only partly reads them first, and must have all of its data before it can merge, so it
-//! loses the overlap of transfer and writing; and as the pieces of a large unaligned write share units, each waits
-//! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
+//! A write that covers units only partly reads them first. It must have all of its data before it can merge, so
+//! transfer and writing do not overlap. The pieces of a large unaligned write share units, so each piece waits for the
+//! previous one. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
 //!
-//! Some drives read parts of a unit by themselves: the data path moves those that are wanted, and a command within one
-//! unit has its dies read no others. What is written is always a whole unit.
+//! Some drives read parts of a unit separately: the data path transfers only the wanted parts, and for a command within
+//! one unit the dies read no other parts. Writes always write whole units.
 //!
-//! A duplex drive has a controller's front and a data path for each direction, so that reads and writes pass each other;
-//! the dies they share.
+//! A duplex drive has a controller front end and a data path for each direction, so that reads and writes do not delay
+//! each other there; they share the dies.
 //!
-//! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
-//! stations changes no latency. Left out: commands cut off in their middle. Temperature and FORMAT are management's.
-//! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
+//! Constant delays (doorbell, fetch, completion entry) are one constant at submission: the position of a constant in a
+//! chain of stations does not change any latency. Not modelled: commands interrupted by a power cut in the middle of a
+//! unit. Temperature and FORMAT are in `management`. Sources: S1, S2 and S4 of the published figures; the structure is
+//! inferred from them.
 
 mod config;
 mod gauges;
@@ -64,40 +66,40 @@ pub struct XPoint {
     config: XPointConfig,
     requests: Slab<Request>,
     pieces: Slab<Piece>,
-    /// Writes held back by write protection.
+    /// Writes delayed by write protection.
     held: Agenda<u32>,
-    /// The controller's front: of a duplex drive one for reads and one for writes, else only the first.
+    /// Controller front ends: a duplex drive has one for reads and one for writes; others use only the first.
     controllers: [Station; 2],
-    /// Pieces in each front, in the order in which they leave it.
+    /// Pieces in each front end, in the order in which they leave it.
     dispatching: [Agenda<u32>; 2],
-    /// Units of the pieces past the controller's front that are being worked on.
+    /// Units being worked on, of the pieces that have passed a front end.
     units_working: u32,
-    /// Those that wait for slots of the controller, in order.
+    /// Pieces that wait for slots of the controller, in order.
     waiting: VecDeque<u32>,
-    /// Write data on its way from the host.
+    /// Link for write data from the host.
     incoming: Station,
-    /// Writes that wait for their data, in the order in which it comes.
+    /// Writes that wait for their data, in the order in which the data arrives.
     fetching: Agenda<u32>,
     medium: Medium,
-    /// Of a duplex drive one for reads and one for writes, else only the first.
+    /// Data paths: a duplex drive has one for reads and one for writes; others use only the first.
     paths: [DataPath; 2],
     locks: Locks,
-    /// Pieces that wait for a unit, in the order of arrival.
+    /// Pieces that wait for a unit, in order of arrival.
     blocked: Vec<u32>,
     sequence: u64,
     governor: Governor,
     endurance: Endurance,
     refreshed: Refreshed,
-    /// A command's bytes shifted right by this are its blocks.
+    /// Shifting a command's bytes right by this gives its blocks.
     block_shift: u32,
-    /// The first of all rings, and of those that reads of a drive that is not duplex do not meet.
+    /// Earliest event of all rings, and earliest event of the rings that reads of a non-duplex drive do not use.
     next: Time,
     beside: Time,
     counts: Counts,
 }
 
 impl XPoint {
-    /// A drive; `seed` feeds the times of its background work. The configuration must have no
+    /// Creates a drive; `seed` initialises the random times of its background work. The configuration must have no
     /// [`XPointConfig::problems`].
     pub fn new(config: XPointConfig, seed: u64) -> XPoint {
         assert_eq!(config.problems(), Vec::<String>::new());
@@ -127,8 +129,8 @@ impl XPoint {
         }
     }
 
-    /// A piece comes to the drive's door: write protection first.
-    // Inlined: a piece stored field by field for a call and loaded at once stalls (decision 0120).
+    /// A piece arrives at the drive: write protection comes first.
+    // Inlined: a piece that is stored field by field for a call and loaded immediately causes a stall (decision 0120).
     #[inline(always)]
     fn arrive(&mut self, now: Time, piece: Piece) {
         let mut enter_at = now;
@@ -146,7 +148,7 @@ impl XPoint {
         }
     }
 
-    /// A command that is longer than the largest comes to the drive's door.
+    /// A command that is longer than the largest transfer arrives at the drive.
     #[inline(never)]
     fn arrive_in_pieces(&mut self, now: Time, command: &Command, work: Work) {
         let max = self.config.max_transfer;
@@ -164,8 +166,8 @@ impl XPoint {
         }
     }
 
-    /// Through the governor and over the link into the controller's queue. The constant way there keeps the order,
-    /// so the station is booked in the order of arrival.
+    /// Passes a piece through the governor and over the link into the controller's queue. The constant delay before the
+    /// queue keeps the order, so the station is booked in order of arrival.
     #[inline(always)]
     fn enter(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
@@ -206,21 +208,21 @@ impl XPoint {
         }
     }
 
-    /// The controller answers a piece by itself.
+    /// The controller completes a piece by itself.
     #[inline(never)]
     fn answer(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         self.complete(now, slot, &Waits::default(), done);
     }
 
-    /// Whether the controller can work on a piece beside those that it works on: each unit takes one of its slots. One that
-    /// takes more than there are is worked on alone.
+    /// Whether the controller can work on a piece in addition to its current ones: each unit takes one slot. A piece
+    /// with more units than there are slots is worked on alone.
     #[inline]
     fn has_room(&self, slot: u32) -> bool {
         let units = self.units_working + self.pieces[slot].units;
         units <= self.config.timing.controller_slots || self.units_working == 0
     }
 
-    /// A piece has got as many of the controller's slots as it has units.
+    /// A piece has obtained one controller slot per unit.
     #[inline(always)]
     fn work_on(&mut self, now: Time, slot: u32) {
         self.sequence += 1;
@@ -236,7 +238,7 @@ impl XPoint {
         }
     }
 
-    /// The units of a piece are its own now.
+    /// A piece has obtained the locks of its units.
     #[inline(always)]
     fn start(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
@@ -268,8 +270,9 @@ impl XPoint {
         self.medium.book(now, transit, spared);
     }
 
-    /// A unit and where it lives. Each run of as many units as there are groups covers all groups, in an order that
-    /// differs from run to run, as wear levelling leaves it: no stride of addresses meets one group only.
+    /// Returns the transit of a unit, with its location. Each run of units, as long as the number of groups, covers all
+    /// groups, in an order that differs from run to run, as wear levelling leaves it: no stride of addresses uses one
+    /// group only.
     #[inline]
     fn transit(&self, now: Time, piece: u32, unit: u32, role: Role) -> Transit {
         Transit {
@@ -282,21 +285,21 @@ impl XPoint {
         }
     }
 
-    /// A group of dies has finished a unit.
+    /// A die group has finished a unit.
     #[inline(always)]
     fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         let unwanted = match transit.role {
             Role::Read => 0,
             Role::ReadFirst => self.pieces[transit.piece].uncovered[0],
             Role::ReadLast => self.pieces[transit.piece].uncovered[1],
-            // What is merged stays in the group's buffer.
+            // Data to be merged stays in the group's buffer.
             Role::Merge => return self.got(now, transit.piece, transit.waits),
             Role::Write => return self.unit_written(now, &transit, done),
         };
         self.paths[0].arrive(now, transit, unwanted);
     }
 
-    /// The data path has moved a unit.
+    /// The data path has transferred a unit.
     #[inline(always)]
     fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
@@ -384,8 +387,8 @@ impl XPoint {
         }
     }
 
-    /// Lets happen one round of what is due at `now`. The front and the path that every drive has, through which reads go, are
-    /// compiled into it; what is rarer is called (decision 0120).
+    /// Processes one round of the events due at `now`. The front end and the path of every drive, which serve reads,
+    /// are compiled into this function; rarer cases are called (decision 0121).
     #[inline(always)]
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(0, now, done);
@@ -405,7 +408,7 @@ impl XPoint {
         }
     }
 
-    /// A data path has moved what it has moved by `now`.
+    /// Processes the units that a data path has transferred by `now`.
     #[inline(always)]
     fn moved(&mut self, side: usize, now: Time, done: &mut Vec<Completion>) {
         while self.paths[side].next() == now {
@@ -414,14 +417,14 @@ impl XPoint {
         }
     }
 
-    /// The same of the second path of a duplex drive.
+    /// Processes the second path of a duplex drive.
     #[inline(never)]
     fn moved_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(1, now, done);
         self.beside = self.first_beside();
     }
 
-    /// Data of writes have come.
+    /// Data of writes has arrived.
     #[inline(never)]
     fn fetched(&mut self, now: Time) {
         while let Some(slot) = self.fetching.pop_due(now) {
@@ -430,7 +433,7 @@ impl XPoint {
         self.beside = self.first_beside();
     }
 
-    /// A front has decoded what it has decoded by `now`.
+    /// Processes the pieces that a front end has decoded by `now`.
     #[inline(always)]
     fn decoded(&mut self, side: usize, now: Time, done: &mut Vec<Completion>) {
         while let Some(slot) = self.dispatching[side].pop_due(now) {
@@ -438,7 +441,7 @@ impl XPoint {
         }
     }
 
-    /// The same of the second front of a duplex drive; and write protection lets go what it held.
+    /// Processes the second front end of a duplex drive, and releases writes delayed by write protection.
     #[inline(never)]
     fn decoded_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.decoded(1, now, done);
@@ -455,7 +458,7 @@ impl XPoint {
         stations.min(self.dispatching[0].next()).min(self.beside)
     }
 
-    /// When the first is due of what reads of a drive that is not duplex have nothing to do with.
+    /// Returns the earliest event of the rings that reads of a non-duplex drive do not use.
     fn first_beside(&self) -> Time {
         let duplex = self.paths[1].next().min(self.dispatching[1].next());
         duplex.min(self.fetching.next()).min(self.held.next())
@@ -484,7 +487,7 @@ impl Device for XPoint {
             cold_path();
             return self.arrive_in_pieces(now, &command, work);
         }
-        // Nearly all commands: the piece is built where it stays.
+        // The case of nearly all commands: the piece is built in its final location.
         let of = Of::Command(command.id, status);
         let bytes = command.bytes.min(max);
         self.arrive(now, Piece::new(of, work, command.offset, bytes, now));
@@ -497,7 +500,7 @@ impl Device for XPoint {
 
     #[inline(always)]
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        // Only stations that take no time at all need a second round for one moment.
+        // A second round for one moment is needed only if stations take no time.
         loop {
             self.round(now, done);
             self.next = self.first_event();
@@ -510,7 +513,7 @@ impl Device for XPoint {
         }
     }
 
-    /// What was acknowledged is on the medium. A unit that was being written is old or new.
+    /// Acknowledged data is on the medium. A unit that was being written has old or new data.
     fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
         self.requests = Slab::default();
         self.pieces = Slab::default();

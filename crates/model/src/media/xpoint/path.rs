@@ -1,21 +1,22 @@
-//! The controller's data path between groups of dies and the host: one server that moves one unit at a time.
+//! The controller's data path between die groups and the host: one server that transfers one unit at a time.
 //!
-//! Units wait in a table (table.rs) and an arbiter goes round it. That alone makes the 99th percentile about twice the
-//! median at any depth from saturation on (S1-020), and collisions in the table the 99.999th of reads about twice that
-//! (S1-021), although a unit takes hardly more or less time than another. All reads come before all writes in a round,
-//! so the path turns around at most twice in it.
+//! Units wait in a table (table.rs), and an arbiter serves it round-robin. That alone makes the 99th percentile about
+//! twice the median at any depth at and above saturation (S1-020). Collisions in the table make the 99.999th percentile
+//! of reads about twice that (S1-021), although the service time of a unit hardly varies. In a round, all reads come
+//! before all writes, so the path turns around at most twice.
 //!
-//! A unit that is written needs one of a few buffers from the start of its move until its dies have it. Few units are
-//! seldom spread evenly over groups of dies, so drives with two groups lose random writes by it and not those in order
-//! (S2-017, S2-018); with more groups the path is slower than all dies together, and hardly anything is lost.
+//! A unit that is written needs one of a few buffers from the start of its transfer until its dies have it. A small
+//! number of units is seldom spread evenly over die groups, so drives with two groups lose throughput on random writes
+//! but not on sequential ones (S2-017, S2-018). With more groups the path is slower than all dies together, and the
+//! loss is negligible.
 //!
-//! A duplex drive has one for each direction, which never turns around.
+//! A duplex drive has one path for each direction, without turnaround.
 //!
-//! Reads differ a little in length, as their error correction does: the drive does not saturate all at once (S1-013).
-//! Of a unit that is wanted in part the whole is read and corrected, and only that part crosses the link: it arrives
-//! sooner, but the path is not free sooner. Where parts are read and corrected by themselves, it is.
+//! The time of a read varies slightly, as that of error correction does: the drive does not saturate abruptly (S1-013).
+//! If part of a unit is wanted, the whole unit is read and corrected, and only that part crosses the link: it arrives
+//! sooner, but the path does not become free sooner. If parts are read and corrected separately, it does.
 //!
-//! The completion of a read goes out behind its data: a path as fast as the link loses some time to each command.
+//! The completion of a read is sent after its data: a path as fast as the link loses time for each command.
 
 use core::hint::cold_path;
 
@@ -25,29 +26,29 @@ use super::table::{Buffers, Table};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// The data path.
+/// State of one data path.
 #[derive(Clone, Debug)]
 pub(super) struct DataPath {
     table: Table,
     /// Places of reads; those of writes follow.
     places: u32,
-    /// When the unit being moved has arrived; never if there is none.
+    /// When the unit being transferred arrives; never if there is none.
     next: Time,
-    /// The unit being moved. Not an option: that would be copied in pieces.
+    /// The unit being transferred. Not an `Option`, which would be copied in pieces.
     serving: Transit,
-    /// When the next can begin.
+    /// When the next transfer can begin.
     free_at: Time,
     last_was_write: bool,
-    /// Buffers left for units that are written, and all of them.
+    /// Free buffers for units that are written, and their total number.
     buffers: u32,
     all_buffers: u32,
-    /// The shortest read, and how much longer the longest is.
+    /// Time of the shortest read, and the range up to the longest.
     read: Span,
     read_spread: Span,
     write: Span,
     turnaround: Span,
     link_ps_per_byte: u64,
-    /// The parts of a unit that take the path by themselves.
+    /// Parts of a unit that are transferred separately.
     parts: Parts,
     completion: Span,
     busy: Span,
@@ -55,7 +56,7 @@ pub(super) struct DataPath {
 }
 
 impl DataPath {
-    /// A drive's path, and one for its writes that is used if it is duplex.
+    /// Creates a drive's path, and one for its writes, which is used if the drive is duplex.
     pub(super) fn both(config: &XPointConfig, seed: u64) -> [DataPath; 2] {
         let mut path = DataPath::new(config, seed, config.timing.table_places);
         if !config.timing.duplex {
@@ -90,13 +91,13 @@ impl DataPath {
         }
     }
 
-    /// When the unit being moved has arrived.
+    /// Returns when the unit being transferred arrives.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// A unit wants to be moved, but for so many bytes of it.
+    /// A unit requests its transfer; `unwanted` bytes of it are not transferred.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Time, transit: Transit, unwanted: u16) {
         let place = ((u64::from(transit.hash) * u64::from(self.places)) >> 16) as u32;
@@ -119,13 +120,13 @@ impl DataPath {
         }
     }
 
-    /// A path that stood still begins with the next unit in turn.
+    /// An idle path starts with the next unit in turn.
     #[inline(never)]
     fn begin(&mut self, now: Time) {
         self.serve_next(now);
     }
 
-    /// Begins with the next unit in turn; a write needs a buffer.
+    /// Starts with the next unit in turn; a write needs a buffer.
     #[inline(always)]
     fn serve_next(&mut self, now: Time) {
         let buffers = match self.buffers {
@@ -182,7 +183,7 @@ impl DataPath {
         };
     }
 
-    /// Takes the unit that has arrived at `now`, which must be [`DataPath::next`], and begins with another.
+    /// Removes and returns the unit that has arrived at `now`, which must be [`DataPath::next`], and starts the next.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Transit {
         let done = self.serving;
@@ -191,7 +192,7 @@ impl DataPath {
         done
     }
 
-    /// The completion of a read goes out, from `now` or behind the unit being moved.
+    /// Sends the completion of a read, at `now` or after the unit being transferred.
     #[inline]
     pub(super) fn complete_read(&mut self, now: Time) {
         if self.completion > Span::ZERO {
@@ -200,7 +201,7 @@ impl DataPath {
         }
     }
 
-    /// Whatever is being moved or waits at `now` is gone.
+    /// Discards all units that are being transferred or waiting at `now`.
     pub(super) fn clear(&mut self, now: Time) {
         self.busy = self.busy(now);
         self.table = Table::new(self.places);
@@ -210,7 +211,7 @@ impl DataPath {
         self.buffers = self.all_buffers;
     }
 
-    /// Time spent moving units, and on completions, up to `now`.
+    /// Returns the time spent on units and completions, up to `now`.
     pub(super) fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.free_at.since(now))
     }

@@ -1,4 +1,4 @@
-//! A piece: what the host's driver sends as one command, at most the largest command of the drive.
+//! A piece: a command as sent by the host's driver, not larger than the drive's largest transfer.
 
 use super::config::{UNIT, XPointConfig};
 use super::group::Waits;
@@ -6,10 +6,10 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{CommandId, Op, Status};
 use crate::time::{Span, Time};
 
-/// What a piece makes the drive do.
+/// Work of the drive for a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// Only the controller answers: flush, deallocate, refusals.
+    /// The controller completes it alone: flush, deallocate, rejected commands.
     Answer,
     /// Units are read.
     Read,
@@ -19,16 +19,16 @@ pub(super) enum Work {
     Zeroes,
 }
 
-/// What a piece is of the host's command.
+/// Relation of a piece to the host's command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
-    /// All of it, and its answer.
+    /// The whole command, and its status.
     Command(CommandId, Status),
-    /// One of several, by the slot of the request.
+    /// One of several pieces, by the slot of the request.
     Request(u32),
 }
 
-/// One piece in flight.
+/// One outstanding piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) of: Of,
@@ -36,15 +36,16 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     pub(super) first_unit: u32,
     pub(super) units: u32,
-    /// Bytes of the first and of the last unit that it does not cover; of a single unit the first has all.
+    /// Bytes of the first and of the last unit that the piece does not cover; for a single unit, the first value
+    /// includes both.
     pub(super) uncovered: [u16; 2],
     /// Units still to be done.
     pub(super) remaining: u32,
-    /// Merges and data still awaited before units can be written.
+    /// Merges and data transfers to wait for before units can be written.
     pub(super) awaited: u32,
-    /// Order of arrival at the units; 0 if none of them is worked on.
+    /// Order of arrival at the units; 0 if the piece is not active.
     pub(super) sequence: u64,
-    /// Where it stands among the pieces that the locks keep.
+    /// Its position among the pieces that the locks record.
     pub(super) position: u32,
     pub(super) submitted: Time,
     pub(super) throttled: Span,
@@ -56,7 +57,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// A piece over `bytes` from `offset`; `Work::Answer` covers no units.
+    /// Creates a piece over `bytes` from `offset`; `Work::Answer` covers no units.
     pub(super) fn new(of: Of, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
         let unit = u64::from(UNIT);
         let (first, units, uncovered) = if work == Work::Answer {
@@ -98,7 +99,7 @@ impl Piece {
         matches!(self.work, Work::Write | Work::Zeroes)
     }
 
-    /// Bytes of its units that the dies need not read.
+    /// Returns the bytes of its units that the dies need not read.
     #[inline]
     pub(super) fn unread(&self, config: &XPointConfig) -> u16 {
         match (self.work, self.units) {
@@ -107,7 +108,7 @@ impl Piece {
         }
     }
 
-    /// Units that must be read before they are written.
+    /// Returns the number of units that must be read before they are written.
     pub(super) fn merges(&self) -> u32 {
         if self.writes() {
             self.uncovered
@@ -119,7 +120,7 @@ impl Piece {
         }
     }
 
-    /// Whether both use one unit and at least one writes it.
+    /// Whether both pieces use the same unit and at least one writes it.
     pub(super) fn conflicts(&self, other: &Piece) -> bool {
         let apart = u64::from(self.first_unit) + u64::from(self.units)
             <= u64::from(other.first_unit)
@@ -127,7 +128,7 @@ impl Piece {
         !apart && (self.writes() || other.writes())
     }
 
-    /// Adds where the time from submission to `at` went, if `last` was the unit that came last.
+    /// Adds the breakdown of the time from submission to `at`; `last` is the unit that finished last.
     #[inline(always)]
     pub(super) fn explain(
         &self,
@@ -164,20 +165,20 @@ impl Piece {
                 anatomy.add(part, span);
                 rest = rest - span;
             }
-            // What the medium did not take went by on the data path and the link.
+            // Time outside of the medium was spent on the data path and the link.
             anatomy.add(Part::Transfer, rest);
         }
     }
 }
 
-/// A command of the host in several pieces.
+/// A command of the host that is split into several pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) id: CommandId,
     pub(super) left: u32,
 }
 
-/// How a command is carried out, and whether it is refused.
+/// Returns how a command is executed, and whether it is rejected.
 pub(super) fn work_of(op: Op, fits: bool, bytes: u32) -> (Work, Status) {
     if !fits {
         return (Work::Answer, Status::LbaOutOfRange);

@@ -1,22 +1,23 @@
-//! How many units a drive has refreshed, on average, as its gauges of bytes on the medium tell it. The time that refreshing takes
-//! of each group is in group.rs. Left out: the energy of refreshing. Source: periods as in the configuration (assumed).
+//! Mean number of units that a drive has refreshed, for its gauges of bytes on the medium. The time that refresh
+//! occupies each group is in group.rs. Not modelled: the energy of refresh. Source: periods as in the configuration
+//! (assumed).
 
 use super::config::XPointConfig;
 use crate::time::{Span, Time};
 
-/// The count of refreshed units.
+/// Counter of refreshed units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refreshed {
-    /// Until `since`.
+    /// Units until `since`.
     units: f64,
     /// The start of the run, or the last power-on in it.
     since: Time,
-    /// From `since` on, the pass after power-on lasts this long.
+    /// Remaining duration, after `since`, of the pass that follows a power-on.
     hurry: Span,
 }
 
 impl Refreshed {
-    /// None, of a drive that has been on for as long as its configuration says.
+    /// Creates a counter at 0, for a drive with the uptime of its configuration.
     pub(super) fn new(config: &XPointConfig) -> Refreshed {
         let refresh = &config.refresh;
         Refreshed {
@@ -37,7 +38,7 @@ impl Refreshed {
         };
     }
 
-    /// Units until `now`.
+    /// Returns the units until `now`.
     pub(super) fn units(&self, now: Time, config: &XPointConfig) -> f64 {
         let refresh = &config.refresh;
         if refresh.batch_units == 0 {

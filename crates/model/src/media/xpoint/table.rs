@@ -1,14 +1,15 @@
-//! The controller's table of units that wait for its data path, and the arbiter that goes round it.
+//! The controller's table of units that wait for its data path, and the arbiter that serves it round-robin.
 //!
-//! A unit's place in the table is a hash of its number, one half for reads and one for writes. Reads of one place wait
-//! in order, for the dies deliver what they read to that place; a write can have any, so it takes the next free one.
-//! The arbiter takes the first unit of the next place that has one, from where it was: every place gets one unit in a
-//! round. With N units waiting a round takes 2 N services, for places just passed fill up behind the arbiter as those
-//! ahead empty; so a unit waits anything between nothing and twice the mean, and a read that finds its place taken
-//! waits a round more.
+//! A unit's place in the table is a hash of its number; one half of the table is for reads and one for writes. Reads of
+//! one place wait in order, because the dies deliver their data to that place. A write can use any place, so it takes
+//! the next free one. The arbiter continues from its last position and takes the first unit of the next place that has
+//! one: every place gets one unit per round. With N units waiting, a round takes 2 N services, because places that were
+//! just passed fill up behind the arbiter while those ahead empty. A unit therefore waits between zero and twice the
+//! mean, and a read whose place is taken waits one more round.
 //!
-//! A round of reads and one of writes follow each other. When no buffer is free for the next write (path.rs), reads go
-//! between until half of the buffers are, and the round of writes goes on where it was: neither starves the other.
+//! Rounds of reads and rounds of writes alternate. If no buffer is free for the next write (path.rs), reads are served
+//! in between until half of the buffers are free; then the round of writes continues from its position. Neither starves
+//! the other.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,17 +18,17 @@ use core::ops::Range;
 use super::group::Transit;
 use crate::engine::Slab;
 
-/// A unit that waits.
+/// A waiting unit.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     transit: Transit,
     /// Bytes of the unit that its command does not want.
     unwanted: u16,
-    /// The next of the same place.
+    /// Next entry of the same place.
     next: u32,
 }
 
-/// No entry.
+/// Marks the absence of an entry.
 const NONE: u32 = u32::MAX;
 
 /// Waiting units by place.
@@ -36,28 +37,28 @@ pub(super) struct Table {
     entries: Slab<Entry>,
     /// First entry of each place.
     firsts: Vec<u32>,
-    /// Bit by place: not empty. Bit by word of those: not zero.
+    /// Bit per place: not empty. Bit per word of those: not zero.
     taken: Vec<u64>,
     words: Vec<u64>,
-    /// The first place of writes.
+    /// First place of writes.
     half: u32,
-    /// Where the rounds of reads and of writes are: the place after the one served last.
+    /// Positions of the rounds of reads and of writes: the place after the one served last.
     cursors: [u32; 2],
     round: Round,
-    /// Units of reads and of writes that wait.
+    /// Number of waiting reads and writes.
     waiting: [u32; 2],
 }
 
-/// What the arbiter is at.
+/// State of the arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Round {
     Reads,
     Writes,
-    /// Reads, within a round of writes that waits for buffers.
+    /// Reads, during a round of writes that waits for buffers.
     Between,
 }
 
-/// What buffers there are for writes.
+/// Availability of buffers for writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Buffers {
     None,
@@ -67,7 +68,7 @@ pub(super) enum Buffers {
 }
 
 impl Table {
-    /// A table with so many places for reads and as many for writes.
+    /// Creates a table with `half` places for reads and `half` for writes.
     pub(super) fn new(half: u32) -> Table {
         let places = 2 * half;
         let words = places.div_ceil(64) as usize;
@@ -87,7 +88,7 @@ impl Table {
         self.waiting == [0; 2]
     }
 
-    /// The arbiter has served `place` and goes on behind it.
+    /// The arbiter has served `place` and continues with the next one.
     #[inline]
     pub(super) fn pass(&mut self, place: u32) {
         let write = place >= self.half;
@@ -116,8 +117,8 @@ impl Table {
         self.entries[last].next = entry;
     }
 
-    /// The first place without a unit, from the `place`th of `range` on and round its end; that place itself if there
-    /// is none.
+    /// Returns the first place without a unit, starting at the `place`th of `range` and wrapping around; that place
+    /// itself if there is none.
     #[inline]
     pub(super) fn free_place(&self, place: u32, range: Range<u32>) -> u32 {
         let wanted = range.start + place;
@@ -134,7 +135,7 @@ impl Table {
         free
     }
 
-    /// The next unit in turn, if one may go.
+    /// Removes and returns the next unit in turn, if one may proceed.
     #[inline(always)]
     pub(super) fn take(&mut self, buffers: Buffers) -> Option<(Transit, u16)> {
         let write = self.turn(buffers)?;
@@ -155,12 +156,12 @@ impl Table {
         Some((entry.transit, entry.unwanted))
     }
 
-    /// Whether a write is next, or a read; nothing, if no unit may go.
+    /// Returns whether a write is next, or a read; `None` if no unit may proceed.
     #[inline]
     fn turn(&mut self, buffers: Buffers) -> Option<bool> {
         let [reads, writes] = self.waiting;
         if writes == 0 || (buffers == Buffers::None && reads > 0) {
-            // An unfinished round of writes is taken up again later.
+            // An unfinished round of writes is resumed later.
             let unfinished = writes > 0 && self.round != Round::Reads;
             self.round = if unfinished {
                 Round::Between
@@ -191,7 +192,7 @@ impl Table {
         Some(self.round == Round::Writes)
     }
 
-    /// Whether this round of reads, or of writes, goes on.
+    /// Whether the current round of reads, or of writes, continues.
     #[inline]
     fn ahead(&self, write: bool) -> bool {
         let cursor = self.cursors[usize::from(write)];
@@ -200,7 +201,7 @@ impl Table {
         (cursor..end).contains(&found)
     }
 
-    /// The place of the next read or write, round the end of its half; one waits.
+    /// Returns the place of the next read or write, wrapping around in its half; at least one must wait.
     #[inline]
     fn next_place(&self, write: bool) -> u32 {
         let found = self.next_taken(self.cursors[usize::from(write)]);
@@ -210,7 +211,7 @@ impl Table {
         self.next_taken(if write { self.half } else { 0 })
     }
 
-    /// The first place from `from` on that is not empty, round the end; there must be one.
+    /// Returns the first place at or after `from` that is not empty, wrapping around; there must be one.
     #[inline]
     fn next_taken(&self, from: u32) -> u32 {
         let (word, bit) = (from / 64, from % 64);
@@ -225,7 +226,7 @@ impl Table {
         word * 64 + self.taken[word as usize].trailing_zeros()
     }
 
-    /// The first word from `from` on that is not zero.
+    /// Returns the first word at or after `from` that is not zero.
     #[inline]
     fn word_from(&self, from: u32) -> Option<u32> {
         let start = from as usize / 64;
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// The pieces that are served, in order, with such buffers one after the other.
+    /// Returns the pieces that are served, in order, with these states of the buffers.
     fn served<const N: usize>(table: &mut Table, buffers: [Buffers; N]) -> [Option<u32>; N] {
         buffers.map(|buffer| table.take(buffer).map(|it| it.0.piece))
     }
@@ -291,11 +292,11 @@ mod tests {
         }
         let before = served(&mut table, [Many, Many, Many, Full]);
         assert_eq!(before, [Some(0), Some(2), Some(4), None]);
-        // A write that comes later does not overtake those that were there.
+        // A later write does not overtake earlier ones.
         for place in [4, 0, 1, 2] {
             table.put(place, transit(10 + place), 0);
         }
-        // Reads go between until many buffers are free, and do not get a whole round before.
+        // Reads are served in between until many buffers are free, and do not get a whole round before.
         let after = served(&mut table, [Full, Few, Many, Few]);
         assert_eq!(after, [Some(10), Some(11), Some(5), Some(6)]);
         assert_eq!(served(&mut table, [Few, Few]), [Some(12), Some(14)]);

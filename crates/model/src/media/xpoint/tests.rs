@@ -1,4 +1,4 @@
-//! An XPoint drive's laws, shape and corner cases.
+//! Laws, structure and corner cases of an XPoint drive.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use super::*;
 use crate::conformance;
 use crate::time::Span;
 
-/// A P4800X with all its parts, small, and with background work often enough to meet it in a short run.
+/// A small P4800X with all its parts, and with frequent background work, so that it occurs in a short run.
 pub(crate) fn config() -> XPointConfig {
     XPointConfig {
         bytes: 256 << 20,
@@ -127,7 +127,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
     });
 }
 
-/// When four reads of 128 KiB that come at once complete, with so many slots.
+/// Returns when four simultaneous reads of 128 KiB complete, with this number of slots.
 fn completions(slots: u32) -> Vec<u64> {
     let mut config = config();
     config.timing.controller_slots = slots;
@@ -149,19 +149,19 @@ fn completions(slots: u32) -> Vec<u64> {
 #[test]
 fn each_unit_takes_a_slot_and_commands_that_find_none_wait_in_order() {
     let (one, all) = (completions(32), completions(128));
-    // One after the other, or nearly all of them at the end.
+    // One after another, or nearly all of them at the end.
     assert!(one[1] * 3 < one[3] * 2, "{one:?}");
     assert!(all[1] * 5 > all[3] * 4, "{all:?}");
-    // The path has enough to do either way.
+    // The path is saturated in both cases.
     assert!(one[3] < all[3] + all[3] / 4, "{one:?} {all:?}");
-    // A command that is larger than all slots together is worked on alone.
+    // A command that needs more than all slots is worked on alone.
     assert_eq!(completions(3).len(), 4);
 }
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
-    /// Any drive keeps the laws, whatever is slow in it and however much happens in the background.
+    /// Any drive keeps the laws, whichever part is slow and however frequent its background work is.
     #[test]
     fn any_drive_keeps_the_laws(
         channels in 1u32..9,

@@ -1,5 +1,5 @@
-//! Writes: data come from the host, are merged with what units hold already where they cover them only partly, and go unit by
-//! unit over the data path to the medium.
+//! Writes: data arrives from the host, is merged with the content of partly covered units, and moves unit by unit over
+//! the data path to the medium.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::command::Completion;
 use crate::time::{Span, Time};
 
 impl XPoint {
-    /// A write gets its data, and what it must merge with that.
+    /// A write fetches its data, and the units that it must merge.
     #[inline(never)]
     pub(super) fn start_write(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
@@ -33,8 +33,8 @@ impl XPoint {
         }
     }
 
-    /// Asks the host for the data of a write. Units stream to the medium as data comes in, except where some must be
-    /// merged: then all of it is collected first.
+    /// Requests the data of a write from the host. Units stream to the medium as data arrives. If some must be merged,
+    /// all data is collected first.
     fn fetch(&mut self, now: Time, slot: u32, bytes: u32, collect: bool) {
         let timing = &self.config.timing;
         let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
@@ -45,7 +45,7 @@ impl XPoint {
         self.beside = self.beside.min(ready);
     }
 
-    /// Data or a merged unit has come; writing can begin when nothing more is awaited.
+    /// Data or a merged unit has arrived; writing can begin when nothing more is awaited.
     #[inline(never)]
     pub(super) fn got(&mut self, now: Time, slot: u32, merge: Waits) {
         let piece = &mut self.pieces[slot];
@@ -56,7 +56,7 @@ impl XPoint {
         }
     }
 
-    /// The units of a write go to the data path.
+    /// Sends the units of a write to the data path.
     fn stream(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
         piece.streamed = now;
@@ -70,13 +70,13 @@ impl XPoint {
         self.beside = self.beside.min(self.paths[1].next());
     }
 
-    /// Which path writes take.
+    /// Returns the path that writes use.
     #[inline]
     fn side_of_writes(&self) -> usize {
         usize::from(self.config.timing.duplex)
     }
 
-    /// A group of dies has written a unit.
+    /// A die group has written a unit.
     #[inline(never)]
     pub(super) fn unit_written(
         &mut self,
@@ -89,7 +89,7 @@ impl XPoint {
         self.unit_done(now, transit, done);
     }
 
-    /// A unit has come over the data path.
+    /// A unit has arrived over the data path.
     #[inline(never)]
     pub(super) fn write_to_medium(&mut self, now: Time, transit: Transit) {
         self.medium.book(now, transit, 0);

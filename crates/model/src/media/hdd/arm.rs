@@ -1,23 +1,25 @@
-//! The arm and the turning disk: how long until a place is under the head, and which of several is soonest.
+//! The arm and the rotating disk: the time until a position is under the head, and the selection of the access with the
+//! shortest positioning time.
 //!
-//! A seek of d cylinders takes `track + root * sqrt(x) + line * x` with x the share of the stroke: the factors come from the
-//! average and the full stroke. Leaves out: that a seek inward takes another time than outward, and recalibration.
+//! A seek of d cylinders takes `track + root * sqrt(x) + line * x`, where x is the share of the stroke. The factors
+//! follow from the average and the full-stroke seek. Not modelled: different times for inward and outward seeks, and
+//! recalibration.
 
 use super::access::Access;
 use super::config::HddConfig;
 use super::geometry::{Geometry, Spot};
 use crate::time::{Span, Time};
 
-/// What an access takes, from when it begins.
+/// Times of an access, from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Trip {
-    /// The arm moves and settles.
+    /// Seek: the arm moves and settles.
     pub(super) seek: u64,
-    /// Until the data are under the head.
+    /// Rotation: until the data is under the head.
     pub(super) turn: u64,
-    /// Data pass, in all turns that takes.
+    /// Data transfer, over all revolutions that it takes.
     pub(super) transfer: u64,
-    /// Where it ends.
+    /// Position at the end.
     pub(super) end: Spot,
 }
 
@@ -27,20 +29,20 @@ impl Trip {
     }
 }
 
-/// An arm with its heads over a turning disk.
+/// An arm with its heads over a rotating disk.
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
     track: u32,
     cylinder: u32,
     turn: u64,
-    /// Nanoseconds to the next track, or to another one on the cylinder.
+    /// Nanoseconds to the next track, or to another one on the same cylinder.
     next_track: u64,
-    /// Of the square root of cylinders, and of cylinders.
+    /// Factors of the square root of the cylinders, and of the cylinders.
     root: f64,
     line: f64,
     write_settle: u64,
     oldest: u64,
-    /// Cylinders to either side that are the same place.
+    /// Cylinders on either side that count as the same place.
     place: u32,
 }
 
@@ -61,14 +63,14 @@ impl Arm {
         }
     }
 
-    /// Where it is from now on.
+    /// Sets the current position.
     #[inline]
     pub(super) fn be_at(&mut self, spot: Spot) {
         self.track = spot.track;
         self.cylinder = spot.cylinder;
     }
 
-    /// Nanoseconds until the arm is where it must be.
+    /// Returns the nanoseconds until the arm is at the track.
     #[inline]
     fn seek(&self, track: u32, cylinder: u32, writes: bool) -> u64 {
         let far = u64::from(self.cylinder.abs_diff(cylinder));
@@ -88,12 +90,13 @@ impl Arm {
         }
     }
 
-    /// The same, and then until this angle of the disk is under the head; `phase` is that of the disk now.
+    /// Returns the seek, and the rotation until the access's angle of the disk is under the head; `phase` is the
+    /// current angle of the disk.
     #[inline]
     fn positioning(&self, phase: u64, access: &Access) -> (u64, u64) {
         let seek = self.seek(access.track, access.cylinder, access.writes);
         let there = phase + seek;
-        // Nearly all seeks take less than four turns.
+        // Nearly all seeks take less than four revolutions.
         let mut there = if there < 4 * self.turn {
             there
         } else {
@@ -111,13 +114,14 @@ impl Arm {
         (seek, ahead)
     }
 
-    /// Whether that is at the place where it is: within about a thousandth of the stroke.
+    /// Whether the access is at the arm's current place: within about a thousandth of the stroke.
     #[inline]
     fn is_near(&self, access: &Access) -> bool {
         self.cylinder.abs_diff(access.cylinder) <= self.place
     }
 
-    /// Seek and turn of an access that begins now, and its transfer with `turns` more.
+    /// Returns the seek and rotation of an access that begins now, and its transfer with `turns` additional
+    /// revolutions.
     pub(super) fn trip(&self, now: Time, access: &Access, geometry: &Geometry, turns: u64) -> Trip {
         let (seek, turn) = self.positioning(geometry.phase(now.ns()), access);
         let (_, end) = access.sectors(geometry.sector());
@@ -130,13 +134,15 @@ impl Arm {
         }
     }
 
-    /// Whether an access is at another place than the last one.
+    /// Whether an access is at another place than the previous one.
     pub(super) fn leaves_for(&self, access: &Access) -> bool {
         !self.is_near(access)
     }
 
-    /// The one among these that costs least now, with this phase of the disk: the time until it is under the head, less the longer it has waited, and none at
-    /// all for those that have waited as long as anyone may; of these the oldest. Only those elsewhere if the arm has to `leave`.
+    /// Returns the access with the lowest cost at this phase of the disk. The cost is the time until the access is
+    /// under the head, minus a bonus that grows with its waiting time. Accesses that have waited for the maximum time
+    /// have no cost; of these, the oldest is chosen. If the arm must `leave`, only accesses at other places are
+    /// considered.
     #[inline]
     pub(super) fn soonest(
         &self,
@@ -162,8 +168,8 @@ impl Arm {
         best.map(|(at, cost, _)| (at, cost))
     }
 
-    /// The one among writes in the cache that is soonest under the head; its cost as if it had waited since `since`. Only
-    /// those of flushes up to `epoch`, and elsewhere if the arm has to `leave`.
+    /// Returns the write in the cache with the lowest cost, computed as if it had waited since `since`. Considers only
+    /// writes of flushes up to `epoch`, and only those at other places if the arm must `leave`.
     #[inline]
     pub(super) fn soonest_cached(
         &self,

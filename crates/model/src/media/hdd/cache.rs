@@ -1,8 +1,9 @@
-//! The write cache: writes that are acknowledged and not on the disk yet, and the flushes that wait for them.
+//! The write cache: writes that are acknowledged and not yet on the disk, and the flushes that wait for them.
 //!
-//! A write over one that waits takes its place, and one that goes on from another joins it, so that what is written in order
-//! goes to the disk in large pieces. Flushes are numbered: each write carries the number of flushes before the oldest data
-//! that it stands for, and a flush is done when no write of its number or an older one is left, on the disk or on its way.
+//! A write that overlaps a waiting one replaces it, and a write that continues another is merged with it, so that
+//! sequential writes go to the disk in large pieces. Flushes are numbered. Each write carries the number of flushes
+//! that came before the oldest data that it replaces. A flush is done when no write of its number or an older one is
+//! left, in the cache or in progress.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,10 +13,10 @@ use super::geometry::Geometry;
 use crate::device::Range;
 use crate::time::Time;
 
-/// Longest piece that writes join to: what a read waits for that comes meanwhile.
+/// Longest piece after merging: a read that arrives meanwhile waits for that piece.
 const LONGEST: u64 = 512 << 10;
 
-/// A flush that waits.
+/// A waiting flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
     pub(super) slot: u32,
@@ -26,14 +27,14 @@ pub(super) struct Flush {
 /// Writes in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    /// Without order.
+    /// Waiting writes, in no order.
     waiting: Vec<Access>,
     bytes: u64,
-    /// The one that is being written, and what is left of its bytes in the buffer.
+    /// The write in progress, and its remaining bytes in the buffer.
     under_way: Option<Access>,
     most_bytes: u64,
     most_writes: usize,
-    /// Flushes so far.
+    /// Number of flushes so far.
     epoch: u32,
     flushes: VecDeque<Flush>,
 }
@@ -51,27 +52,27 @@ impl Cache {
         }
     }
 
-    /// Writes that wait.
+    /// Returns the waiting writes.
     pub(super) fn waiting(&self) -> &[Access] {
         &self.waiting
     }
 
-    /// Bytes in the buffer, those that are being written too.
+    /// Returns the bytes in the buffer, including those in progress.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes + self.under_way.map_or(0, |it| it.bytes())
     }
 
-    /// Whether so many bytes fit.
+    /// Whether `bytes` fit.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.waiting.len() < self.most_writes && self.bytes() + bytes <= self.most_bytes
     }
 
-    /// Whether it is so full that reads no longer go first.
+    /// Whether it is so full that reads no longer have priority.
     pub(super) fn is_filling(&self) -> bool {
         self.waiting.len() * 4 >= self.most_writes * 3 || self.bytes() * 4 >= self.most_bytes * 3
     }
 
-    /// Whether one of the writes has all of this range.
+    /// Whether one of the writes contains this whole range.
     #[inline]
     pub(super) fn holds(&self, offset: u64, end: u64) -> bool {
         let all = self.waiting.iter().chain(&self.under_way);
@@ -79,7 +80,7 @@ impl Cache {
             .any(|it| it.offset <= offset && end <= it.end)
     }
 
-    /// Takes a write in.
+    /// Adds a write.
     pub(super) fn insert(&mut self, now: Time, offset: u64, end: u64, geometry: &Geometry) {
         let mut epoch = self.supersede(offset, end, geometry);
         let mut range = (offset, end);
@@ -97,8 +98,8 @@ impl Cache {
             .push(Access::new(geometry, range, (since, epoch), For::Cache));
     }
 
-    /// Newer data for a range: what waits of it is dropped. The number of flushes before the oldest that the newer data now
-    /// stand for.
+    /// Replaces a range by newer data: waiting writes of the range are dropped. Returns the number of flushes that came
+    /// before the oldest data that the newer data replaces.
     pub(super) fn supersede(&mut self, offset: u64, end: u64, geometry: &Geometry) -> u32 {
         let mut epoch = self.epoch;
         let mut at = 0;
@@ -123,7 +124,7 @@ impl Cache {
         epoch
     }
 
-    /// Takes out the write that is to go to the disk now.
+    /// Removes and returns the write that goes to the disk now.
     pub(super) fn begin(&mut self, at: usize) -> Access {
         let access = self.waiting.swap_remove(at);
         self.bytes -= access.bytes();
@@ -131,12 +132,12 @@ impl Cache {
         access
     }
 
-    /// It is there.
+    /// The write in progress has reached the disk.
     pub(super) fn written(&mut self) {
         self.under_way = None;
     }
 
-    /// A flush comes.
+    /// Adds a flush.
     pub(super) fn flush(&mut self, now: Time, slot: u32) {
         self.flushes.push_back(Flush {
             slot,
@@ -146,12 +147,13 @@ impl Cache {
         self.epoch += 1;
     }
 
-    /// The oldest flush that waits.
+    /// Returns the oldest waiting flush.
     pub(super) fn first_flush(&self) -> Option<Flush> {
         self.flushes.front().copied()
     }
 
-    /// Takes the oldest flush if nothing that it waits for is left, in the cache or among these other writes.
+    /// Removes and returns the oldest flush, if no write that it waits for is left, in the cache or among these other
+    /// writes.
     pub(super) fn flushed<'a>(
         &mut self,
         mut others: impl Iterator<Item = &'a Access>,
@@ -165,7 +167,7 @@ impl Cache {
         self.flushes.pop_front()
     }
 
-    /// What would be lost if power went.
+    /// Appends the data that a power cut would lose.
     pub(super) fn at_risk(&self, ranges: &mut Vec<Range>) {
         let all = self.waiting.iter().chain(&self.under_way);
         ranges.extend(all.map(|it| Range {
@@ -174,7 +176,7 @@ impl Cache {
         }));
     }
 
-    /// Power has gone.
+    /// Empties the cache after a power cut.
     pub(super) fn forget(&mut self) {
         self.waiting.clear();
         self.under_way = None;

@@ -1,16 +1,16 @@
-//! What a hard disk is made of.
+//! Configuration of a hard disk.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::time::Span;
 
-/// Zones there may be.
+/// Maximum number of zones.
 pub const MOST_ZONES: u32 = 64;
-/// Writes that the cache may hold: each is looked at before the arm moves.
+/// Maximum number of writes in the cache: each is examined before the arm moves.
 pub const MOST_WRITES: u32 = 4096;
 
-/// What a hard disk is made of.
+/// Configuration of a hard disk.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HddConfig {
@@ -18,125 +18,126 @@ pub struct HddConfig {
     pub bytes: u64,
     /// Bytes in a logical block.
     pub block: u32,
-    /// Platters and what is written on them.
+    /// Platters and their recording format.
     pub disk: Disk,
-    /// How long the arm takes.
+    /// Seek times.
     pub seek: Seek,
-    /// Firmware's time.
+    /// Processing times of the firmware.
     pub controller: Controller,
-    /// To the host.
+    /// Link to the host.
     pub link: Link,
-    /// Commands that wait.
+    /// Command queue.
     pub queue: Queue,
-    /// Memory for data.
+    /// Buffer memory.
     pub buffer: Buffer,
-    /// Whether writes are acknowledged once they are in the buffer.
+    /// Whether the volatile write cache is on: writes are acknowledged once they are in the buffer.
     pub write_cache: bool,
-    /// From the return of power until commands are taken.
+    /// From the return of power until commands are accepted.
     pub spin_up: Span,
-    /// What it draws.
+    /// Power consumption.
     pub power: Power,
 }
 
-/// Platters and what is written on them.
+/// Platters and their recording format.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Disk {
     /// Surfaces that hold data.
     pub heads: u32,
-    /// Zones, all of one width; within one all tracks hold the same.
+    /// Number of zones, all of equal width; all tracks of a zone hold the same number of bytes.
     pub zones: u32,
-    /// Time of a turn.
+    /// Time of one revolution.
     pub turn: Span,
-    /// Bytes in a sector on the disk: 512, or 4096 also where logical blocks are smaller (512e).
+    /// Bytes of a physical sector: 512, or 4096 even if logical blocks are smaller (512e).
     pub sector: u32,
-    /// Sustained rate of the outermost zone in bytes a second, track switches included.
+    /// Sustained rate of the outermost zone in bytes per second, including track switches.
     pub outer: u64,
-    /// The same of the innermost.
+    /// Sustained rate of the innermost zone in bytes per second, including track switches.
     pub inner: u64,
-    /// Share of reads that have to wait for another turn because the first did not give the data.
+    /// Share of reads that need another revolution because the first did not return the data.
     pub read_retry: f64,
 }
 
-/// How long the arm takes, settling included.
+/// Seek times, settling included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Seek {
-    /// To the next track, for a read. Another head on the same cylinder takes as long.
+    /// To the next track, for a read. Another head on the same cylinder takes the same time.
     pub track: Span,
     /// Mean over all pairs of cylinders, for a read.
     pub average: Span,
     /// From the first cylinder to the last, for a read.
     pub full: Span,
-    /// What a write waits longer until the head is steady.
+    /// Additional settling time of a write.
     pub write_settle: Span,
 }
 
-/// Firmware's time.
+/// Processing times of the firmware.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Controller {
-    /// Work on any command, one after the other.
+    /// Work for any command, one command after another.
     pub command: Span,
-    /// What a command that needs the disk waits beyond that, before the arm moves.
+    /// Additional delay of a command that needs the disk, before the arm moves.
     pub access: Span,
 }
 
-/// To the host.
+/// Link to the host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Link {
-    /// Fixed cost of a command, there and back.
+    /// Fixed cost of a command, in both directions together.
     pub delay: Span,
-    /// Picoseconds for each byte.
+    /// Picoseconds per byte.
     pub ps_per_byte: u64,
 }
 
-/// Commands that wait.
+/// Command queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Queue {
-    /// Commands the drive takes; others wait outside, in their order.
+    /// Commands that the drive accepts; others wait outside, in order.
     pub depth: u32,
-    /// A command that has waited so long goes first; the cost of a younger one falls towards that.
+    /// A command that has waited for this time has priority; the cost of a younger one decreases towards that time.
     pub oldest: Span,
 }
 
-/// Memory for data.
+/// Buffer memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Buffer {
-    /// Stretches of the disk that are remembered from reads and writes.
+    /// Number of segments: ranges of the disk kept from reads and writes.
     pub segments: u32,
-    /// Most bytes of one.
+    /// Maximum bytes of a segment.
     pub segment: u64,
-    /// Bytes read beyond what was asked for, as long as nothing else is to be done.
+    /// Bytes read ahead beyond the request, while there is no other work.
     pub read_ahead: u64,
-    /// Most bytes of writes that are not on the disk yet.
+    /// Maximum bytes of writes that are not yet on the disk.
     pub write: u64,
-    /// Most writes of that kind.
+    /// Maximum number of such writes.
     pub writes: u32,
 }
 
-/// What it draws, the whole drive, in watts.
+/// Power consumption of the whole drive, in watts.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Power {
-    /// Turning, heads loaded.
+    /// Spinning, heads loaded.
     pub idle: f64,
     /// While the arm moves.
     pub seek: f64,
-    /// While data pass under the head.
+    /// While data passes under the head.
     pub transfer: f64,
 }
 
 impl HddConfig {
-    /// How much later a track begins than the one before it: as long as a write takes to get there.
+    /// Returns the track skew: how much later a track begins than the previous one. It equals the time of a write to
+    /// get there.
     pub fn skew(&self) -> Span {
         self.seek.track + self.seek.write_settle
     }
 
-    /// Everything that makes this no disk, a sentence each; nothing if it is one.
+    /// Returns a sentence for each invalid value; empty if the configuration is valid.
     pub fn problems(&self) -> Vec<String> {
         let (disk, seek, buffer) = (&self.disk, &self.seek, &self.buffer);
         let retry = disk.read_retry;
@@ -209,19 +210,20 @@ impl HddConfig {
     }
 }
 
-/// Mean of a distance that is drawn twice at random, as a share of the longest.
+/// Mean distance between two random positions, as a share of the longest.
 const SQUARE: f64 = 1.0 / 3.0;
-/// Mean of its square root.
+/// Mean of the square root of that distance.
 const ROOT: f64 = 8.0 / 15.0;
 
-/// Where the average seek lies between that of a track, 0, and of the full stroke, 1.
+/// Returns the position of the average seek between that of one track, 0, and that of the full stroke, 1.
 fn seek_share(seek: &Seek) -> Option<f64> {
     let (track, full) = (seek.track.seconds(), seek.full.seconds());
     (full > track).then(|| (seek.average.seconds() - track) / (full - track))
 }
 
 impl Seek {
-    /// The two factors of a seek over a share x of the stroke, `track + root * sqrt(x) + line * x`, in nanoseconds.
+    /// Returns the two factors of a seek over a share x of the stroke, `track + root * sqrt(x) + line * x`, in
+    /// nanoseconds.
     pub(super) fn factors(&self) -> (f64, f64) {
         let range = self.full.ns() as f64 - self.track.ns() as f64;
         let share = seek_share(self).unwrap_or(SQUARE);

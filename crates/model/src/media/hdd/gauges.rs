@@ -1,31 +1,31 @@
-//! What a disk counts, and what it reports of itself.
+//! Counters of a disk, and the gauges that it reports.
 //!
-//! Power is that of the idle disk, and more while the arm moves or data pass under a head. Leaves out what it takes to spin
-//! up.
+//! Power is that of the idle disk, and more while the arm moves or data passes under a head. Spin-up power is not
+//! modelled.
 
 use super::Hdd;
 use super::head::Work;
 use crate::device::{Gauge, Gauges};
 use crate::time::Time;
 
-/// Bytes, and nanoseconds.
+/// Counters in bytes and nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) host_read: u64,
     pub(super) host_written: u64,
     pub(super) medium_read: u64,
     pub(super) medium_written: u64,
-    /// The head's work on reads and on writes.
+    /// Head time for reads and for writes.
     pub(super) reading: u64,
     pub(super) writing: u64,
-    /// The arm moved.
+    /// Time of seeks.
     pub(super) seek: u64,
-    /// Data passed, read ahead too.
+    /// Time of data transfer, read-ahead included.
     pub(super) transfer: u64,
 }
 
 impl Counts {
-    /// Work that began some time ago has come as far as now.
+    /// Counts the part of work in progress that has been done up to `now`.
     pub(super) fn worked(&mut self, work: &Work, now: Time) {
         let passed = now.since(work.began).ns();
         match work.access.writes {

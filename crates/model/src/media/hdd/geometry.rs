@@ -1,17 +1,17 @@
-//! Where a byte is: zones, tracks, and the moment of a turn at which it passes under the head.
+//! Position of a byte on the disk: zones, tracks, and the moment of a revolution at which it passes under the head.
 //!
-//! Addresses run along a cylinder's tracks and then to the next cylinder, outermost first. Each track begins by the skew
-//! later than the one before, so reading in order takes a time that is linear within a track: `media time`, the
-//! nanoseconds from address 0 to an address if all is read in order. Its remainder by the turn is the angle.
-//! Leaves out: spare sectors, defects, servo wedges; that many drives fill one surface for a while before they switch heads
-//! (the switch takes as long either way).
+//! Addresses run along the tracks of a cylinder and then to the next cylinder, outermost first. Each track begins later
+//! than the previous one by the skew. Sequential reading therefore takes a time that is linear within a track. This is
+//! the `media time`: the nanoseconds from address 0 to an address if everything is read sequentially. Its remainder
+//! modulo one revolution is the angle. Not modelled: spare sectors, defects, servo wedges; many drives fill one surface
+//! for a while before they switch heads (the switch takes the same time either way).
 
 use alloc::vec::Vec;
 
 use super::config::HddConfig;
 
-/// A number that others are divided by: a product with its inverse, and one step up or down. Exact for quotients below 2^50,
-/// and a fraction of what a division takes.
+/// A divisor, stored as its inverse: a product, and one correction step up or down. Exact for quotients below 2^50, and
+/// much faster than a division.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Divisor {
     by: u64,
@@ -26,7 +26,7 @@ impl Divisor {
         }
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     pub(super) fn split(self, number: u64) -> (u64, u64) {
         let near = (number as f64 * self.inverse) as u64;
@@ -41,19 +41,19 @@ impl Divisor {
     }
 }
 
-/// Tracks of one length.
+/// A range of tracks of one length.
 #[derive(Clone, Copy, Debug)]
 struct Zone {
     /// First byte.
     start: u64,
-    /// Media time of that.
+    /// Media time of the first byte.
     begins: u64,
     first_track: u64,
     track_bytes: u64,
     by_track: Divisor,
 }
 
-/// Zones and tracks.
+/// Zones and tracks of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct Geometry {
     zones: Vec<Zone>,
@@ -67,14 +67,14 @@ pub(super) struct Geometry {
     cylinders: u64,
 }
 
-/// A place on the disk.
+/// A position on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Spot {
-    /// Counted over all surfaces.
+    /// Track number over all surfaces.
     pub(super) track: u32,
-    /// Where the arm must be for that.
+    /// Cylinder at which the arm must be.
     pub(super) cylinder: u32,
-    /// Media time.
+    /// Media time of the position.
     pub(super) time: u64,
 }
 
@@ -96,7 +96,7 @@ impl Geometry {
         let (turn, skew) = (disk.turn.ns(), skew.ns());
         let mut start = 0;
         let zones = lengths.iter().zip(0..).map(|(&track_bytes, index)| {
-            // As nearly of one width as whole cylinders allow.
+            // Zones of equal width, as far as whole cylinders allow.
             let first_track = index * cylinders / count * heads;
             let tracks = (index + 1) * cylinders / count * heads - first_track;
             let zone = Zone {
@@ -125,35 +125,35 @@ impl Geometry {
         geometry
     }
 
-    /// Nanoseconds of a turn.
+    /// Returns the nanoseconds of one revolution.
     pub(super) fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// What of a time is left in a turn.
+    /// Returns a time modulo one revolution.
     #[inline]
     pub(super) fn phase(&self, time: u64) -> u64 {
         self.by_turn.split(time).1
     }
 
-    /// Bytes of a sector.
+    /// Returns the bytes of a sector.
     pub(super) fn sector(&self) -> u64 {
         self.sector
     }
 
-    /// Bytes a host can address.
+    /// Returns the bytes that a host can address.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// From the outermost to the innermost, both counted.
+    /// Returns the number of cylinders from the outermost to the innermost, both included.
     pub(super) fn cylinders(&self) -> u64 {
         self.cylinders
     }
 
     #[inline]
     fn zone(&self, offset: u64) -> &Zone {
-        // Halves without branches that nobody can predict: addresses come from everywhere.
+        // Binary search without branches, because they would be unpredictable for random addresses.
         let (mut at, mut left) = (0, self.zones.len());
         while left > 1 {
             let half = left / 2;
@@ -167,13 +167,13 @@ impl Geometry {
         &self.zones[at]
     }
 
-    /// Where this byte begins.
+    /// Returns the position at which this byte begins.
     #[inline]
     pub(super) fn spot(&self, offset: u64) -> Spot {
         self.place(offset).0
     }
 
-    /// Where the byte before this one ends: not yet on the next track. `offset` is not 0.
+    /// Returns the position at which the previous byte ends: not yet on the next track. `offset` is not 0.
     #[inline]
     pub(super) fn end(&self, offset: u64) -> Spot {
         let (next, is_first) = self.place(offset);
@@ -188,7 +188,7 @@ impl Geometry {
         }
     }
 
-    /// The same, and whether it is the first of its track.
+    /// Returns the position of a byte, and whether the byte is the first of its track.
     #[inline]
     fn place(&self, offset: u64) -> (Spot, bool) {
         let zone = self.zone(offset);
@@ -205,7 +205,7 @@ impl Geometry {
         (spot, rest == 0)
     }
 
-    /// The first byte that has not passed whole sectors at a media time.
+    /// Returns the first byte whose whole sector has not passed at a media time.
     pub(super) fn reached(&self, time: u64) -> u64 {
         let at = self.zones.partition_point(|zone| zone.begins <= time);
         let zone = &self.zones[at.max(1) - 1];
@@ -215,7 +215,7 @@ impl Geometry {
         (zone.start + track * zone.track_bytes + bytes).min(self.capacity)
     }
 
-    /// Media time of all of it, in nanoseconds.
+    /// Returns the media time of the whole disk, in nanoseconds.
     pub(super) fn whole(&self) -> u64 {
         self.end(self.capacity).time
     }

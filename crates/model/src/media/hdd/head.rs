@@ -1,8 +1,10 @@
-//! What the head does next: the access that is soonest under it, commands before the cache unless that has to be emptied.
+//! Selection of the head's next access: the one with the shortest positioning time. Commands come before the cache,
+//! unless the cache must be emptied.
 //!
-//! The cache is emptied whenever no command waits. It goes beside commands, soonest first, once it is three quarters full,
-//! a flush or a write waits for it, or it has written nothing for as long as a command may wait. What comes in order costs
-//! nothing and would never end: after some turns at one place the head leaves it if anything waits elsewhere.
+//! The cache is emptied whenever no command waits. It is emptied together with commands, in order of positioning time,
+//! in three cases: it is three quarters full, a flush or a write waits for it, or it has written nothing for the
+//! maximum waiting time of a command. Sequential accesses have no positioning cost and could continue forever. After
+//! some revolutions at one place, the head therefore leaves it if an access waits elsewhere.
 
 use alloc::vec::Vec;
 
@@ -13,27 +15,27 @@ use crate::anatomy::Part;
 use crate::command::Completion;
 use crate::time::{Span, Time};
 
-/// Turns after which the head leaves a place: about what a seek costs is then small.
+/// Revolutions after which the head leaves a place: the cost of a seek is then comparatively small.
 const LONGEST_STAY: u64 = 8;
 
-/// What the head is doing.
+/// Work in progress of the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub(super) access: Access,
     pub(super) trip: Trip,
     pub(super) began: Time,
-    /// The segment from which it goes on, if it does.
+    /// Segment that the access continues, if any.
     pub(super) behind: Option<usize>,
 }
 
-/// What is chosen.
+/// Selected access.
 enum Choice {
     Command(usize),
     Cache(usize),
 }
 
 impl Hdd {
-    /// What the head has spent on reads and on writes so far.
+    /// Returns the head time spent on reads and on writes so far.
     fn spent(&self, now: Time) -> (u64, u64) {
         let (mut reads, mut writes) = (self.counts.reading, self.counts.writing);
         if let Some(work) = &self.work {
@@ -56,7 +58,7 @@ impl Hdd {
         self.use_head(now);
     }
 
-    /// If the head has nothing to do, it gets the next access.
+    /// If the head is idle, starts the next access.
     pub(super) fn use_head(&mut self, now: Time) {
         let idle = self.queue.is_empty() && self.cache.waiting().is_empty();
         if self.work.is_some() || idle {
@@ -83,7 +85,7 @@ impl Hdd {
         }
     }
 
-    /// Whether the cache no longer stands behind commands.
+    /// Whether the cache competes with commands.
     pub(super) fn cache_presses(&self, now: Time) -> bool {
         let waits = self.cache.first_flush().is_some() || !self.room.is_empty();
         let old = now.since(self.drained) >= self.config.queue.oldest;
@@ -111,7 +113,7 @@ impl Hdd {
         if !self.queue.is_empty() && !self.cache_presses(now) {
             return command().map(|(at, _)| Choice::Command(at));
         }
-        // What a flush waits for goes before the rest of the cache.
+        // Writes that a flush waits for come before the rest of the cache.
         let flush = self.cache.first_flush();
         let cached = flush
             .and_then(|flush| from_cache(flush.epoch, flush.since))
@@ -129,7 +131,7 @@ impl Hdd {
         if let For::Read(slot) = access.whose {
             let (offset, _) = access.sectors(self.geometry.sector());
             behind = self.segments.meeting(offset);
-            // What has been read since it came need not be read again.
+            // Data that was read since the command arrived need not be read again.
             let has = behind.map_or(0, |segment| self.segments.get(segment).end);
             if has >= access.end {
                 self.explain_wait(now, slot);
@@ -163,7 +165,8 @@ impl Hdd {
         self.due(self.busy_until, Event::HeadDone, 0);
     }
 
-    /// A command has waited for the head: while that worked on reads, read ahead, or worked on writes.
+    /// Attributes the time that a command has waited for the head: while the head worked on reads, read ahead, or
+    /// worked on writes.
     fn explain_wait(&mut self, now: Time, slot: u32) {
         let (_, writes) = self.spent(now);
         let inside = &self.inside[slot];
@@ -173,7 +176,7 @@ impl Hdd {
         self.explain(slot, Part::BehindRead, waited - behind_writes);
     }
 
-    /// The head has ended its work.
+    /// The head has finished its work.
     pub(super) fn head_done(&mut self, now: Time, done: &mut Vec<Completion>) {
         let Some(work) = self.work.take() else {
             unreachable!(

@@ -1,4 +1,4 @@
-//! A hard disk as a [`Medium`]: how it is built, and what its administrator may set and see.
+//! A hard disk as a [`Medium`]: construction, and administrative settings and properties.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::time::Span;
 impl Medium for HddConfig {
     type Drive = Hdd;
 
-    /// Written in place: what was written before changes nothing.
+    /// Written in place: earlier writes have no effect.
     fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> Hdd {
         Hdd::new(self.clone(), seeds.into().run)
     }
@@ -25,8 +25,8 @@ impl Medium for HddConfig {
         self.bytes
     }
 
-    /// Fewer surfaces and cylinders, with tracks of the same length; the arm takes as long for the same share of the
-    /// cylinders. Surfaces go first: with few cylinders too many writes that wait would be on one of them.
+    /// Fewer surfaces and cylinders, with tracks of the same length; the arm takes the same time for the same share of
+    /// the cylinders. Surfaces are reduced first: with few cylinders, too many waiting writes would be on one of them.
     fn shrunk(&self, bytes: u64) -> HddConfig {
         let bytes = self.bytes.min((bytes / 4096).max(1) * 4096);
         let mut small = HddConfig {
@@ -40,7 +40,7 @@ impl Medium for HddConfig {
 
     fn set_lba_format(&mut self, format: LbaFormat) {
         self.link.ps_per_byte = format.longer(self.link.ps_per_byte);
-        // As much less of a track is left for data.
+        // The part of a track available for data shrinks by that share.
         let shorter = |rate: u64| {
             let share =
                 f64::from(format.data) / f64::from(format.data + u32::from(format.metadata));
@@ -52,7 +52,7 @@ impl Medium for HddConfig {
         self.disk.sector = self.disk.sector.max(format.data);
     }
 
-    /// All of it is written in order.
+    /// The whole disk is written sequentially.
     fn format_duration(&self) -> Span {
         Span::from_ns(Geometry::new(self).whole())
     }

@@ -1,15 +1,15 @@
-//! A hard disk: platters that turn, an arm that moves, and what its firmware does about the time both take.
+//! Hard disk: rotating platters, a moving arm, and firmware that reduces the time of both.
 //!
-//! Where the heads are follows from the time: an access waits for the arm (a seek by distance, a write settles longer), then
-//! for the disk to turn, then for its data to pass ([`geometry`], [`arm`]). Commands that need the disk wait in a queue out
-//! of which the one goes next that is soonest under the head, with ageing. Reads are remembered, and the head reads ahead as
-//! long as nothing else is to be done ([`segments`]); writes are acknowledged in a volatile cache if that is on, and
-//! written soonest first ([`cache`]). A write of a part of a sector (512e) takes a turn more, and so does a read that has to
-//! be tried again.
+//! The position of the heads follows from time. An access waits for the arm (a seek by distance; a write settles
+//! longer), then for rotation, then for its data to pass ([`geometry`], [`arm`]). Commands that need the disk wait in a
+//! queue; the next one is the command with the shortest positioning time, with ageing. Read data is cached, and the
+//! head reads ahead while there is no other work ([`segments`]). Writes are acknowledged in a volatile cache if it is
+//! on, and written in order of positioning time ([`cache`]). A write of part of a sector (512e) takes one more
+//! revolution, and so does a read that must be retried.
 //!
-//! Leaves out: shingled tracks, defects and what replaces them, vibration, heat, several actuators, a cache on the medium
-//! itself, and states of low power. A deallocate does nothing. Sources: makers' product manuals, for each figure in the
-//! catalogue; `docs/decisions/0057-hard-disks.md`.
+//! Not modelled: shingled tracks, defects and their replacement, vibration, heat, several actuators, a cache on the
+//! medium itself, and low-power states. A deallocate does nothing. Sources: manufacturers' product manuals, for each
+//! figure in the catalogue; `docs/decisions/0057-hard-disks.md`.
 
 mod access;
 mod arm;
@@ -50,35 +50,35 @@ use head::Work;
 use reads::Ahead;
 use segments::Segments;
 
-/// A command inside.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Inside {
     command: Command,
     status: Status,
     submitted: Time,
     anatomy: Anatomy,
-    /// Since when it waits for the head, and what the head had spent on reads and on writes by then, in nanoseconds.
+    /// When it started to wait for the head, and the head time spent on reads and on writes until then, in nanoseconds.
     since: Time,
     spent: (u64, u64),
 }
 
-/// What falls due, of the command in a slot.
+/// Scheduled event, for the command in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 enum Event {
-    /// The controller knows what it is.
+    /// The controller has decoded the command.
     Arrived,
-    /// Data of a write have come.
+    /// Data of a write has arrived.
     Received,
-    /// It is ready for the disk.
+    /// The command is ready for the disk.
     Ready,
-    /// Data of a read have been read ahead.
+    /// Data of a read has been read ahead.
     Passed,
-    /// It completes.
+    /// The command completes.
     Finish,
-    /// The head has ended its work (no command's).
+    /// The head has finished its work (no command).
     HeadDone,
-    /// The head may do something else (no command's).
+    /// The head may start other work (no command).
     Wake,
 }
 
@@ -102,32 +102,32 @@ pub struct Hdd {
     link: Station,
     events: Events,
     inside: Slab<Inside>,
-    /// Commands that the drive has not taken yet.
+    /// Commands that the drive has not accepted yet.
     outside: VecDeque<u32>,
-    /// Commands that it has taken.
+    /// Number of commands that it has accepted.
     taken: u32,
-    /// Those that wait for the head.
+    /// Accesses that wait for the head.
     queue: Vec<Access>,
-    /// Writes that wait for room in the cache.
+    /// Writes that wait for space in the cache.
     room: VecDeque<u32>,
     cache: Cache,
-    /// Since when the cache has written nothing, though there was something.
+    /// Since when the cache has written nothing although it was not empty.
     drained: Time,
     segments: Segments,
     ahead: Option<Ahead>,
     work: Option<Work>,
-    /// When the arm set out for where it is.
+    /// When the arm started to move to its current place.
     came_at: Time,
-    /// Until when the head is spoken for.
+    /// Until when the head is busy.
     busy_until: Time,
-    /// When it will be looked at again.
+    /// When the head will be checked again.
     wake_at: Time,
     retries: Stream,
     counts: Counts,
 }
 
 impl Hdd {
-    /// A disk whose heads stand at the outermost track.
+    /// Creates a disk whose heads are at the outermost track.
     pub fn new(config: HddConfig, seed: u64) -> Hdd {
         let geometry = Geometry::new(&config);
         let (bytes, writes) = match config.write_cache {
@@ -164,7 +164,7 @@ impl Hdd {
         self.events.push(at, event as u32 | slot << 3);
     }
 
-    /// The range of a command.
+    /// Returns the range of a command.
     #[inline]
     fn range(&self, slot: u32) -> (u64, u64) {
         let command = &self.inside[slot].command;
@@ -176,7 +176,7 @@ impl Hdd {
         self.inside[slot].anatomy.add(part, span);
     }
 
-    /// The drive takes a command.
+    /// The drive accepts a command.
     fn take(&mut self, now: Time, slot: u32) {
         self.taken += 1;
         let delay = self.config.link.delay;
@@ -187,7 +187,7 @@ impl Hdd {
         self.due(at + delay, Event::Arrived, slot);
     }
 
-    /// The controller knows what it is.
+    /// The controller has decoded a command.
     fn arrived(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         let Inside {
             command, status, ..

@@ -1,7 +1,7 @@
-//! A power cut: the cache and all commands are gone, and the platters must come up to speed again.
+//! Power cut: the cache and all outstanding commands are lost, and the platters must spin up again.
 //!
-//! A sector that is being written is written whole or not at all: drives have the energy of the turning platters for that.
-//! Leaves out: data that the host sent and that were on the platters before the cut although nobody was told.
+//! A sector that is being written is written entirely or not at all: drives use the energy of the rotating platters for
+//! that. Not modelled: data that reached the platters before the power cut although its write was not acknowledged.
 
 use alloc::vec::Vec;
 

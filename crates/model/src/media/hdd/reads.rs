@@ -1,9 +1,9 @@
-//! Reads: out of the buffer, out of what the head is reading ahead, or from the disk.
+//! Reads: from the buffer, from the data that the head is reading ahead, or from the disk.
 //!
-//! Data from the disk go out as they come, so that at the end only the last piece is left to send. A head with nothing else
-//! to do reads on behind a read, up to the length of the read-ahead behind the last byte that was asked for. Where reads have
-//! followed each other it goes on even if others wait, unless one of them is what comes next: without that, two streams would
-//! have a seek for each command.
+//! Data from the disk is sent as it arrives, so that at the end only the last piece must be sent. After a read, an idle
+//! head reads ahead, up to the read-ahead length beyond the last byte that was requested. After sequential reads,
+//! read-ahead continues even if other commands wait, unless one of them is the next sequential one. Otherwise, two
+//! streams would need a seek for each command.
 
 use super::access::{Access, For};
 use super::gauges::Counts;
@@ -13,20 +13,20 @@ use crate::anatomy::Part;
 use crate::command::Op;
 use crate::time::{Span, Time};
 
-/// Largest piece that is left to send when a read's last byte has come from the disk.
+/// Largest piece that must be sent after a read's last byte has arrived from the disk.
 const LAST_PIECE: u64 = 64 << 10;
 
-/// The head reads on without being asked.
+/// Read-ahead in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
-    /// Into which segment.
+    /// Destination segment.
     segment: usize,
-    /// From which byte on.
+    /// First byte.
     start: u64,
-    /// Media time at which it began, and when that was.
+    /// Media time at which it started, and when that was.
     from: u64,
     since: Time,
-    /// As far as it goes.
+    /// Byte at which it ends.
     limit: u64,
 }
 
@@ -56,7 +56,7 @@ impl Hdd {
         self.due(now + access, Event::Ready, slot);
     }
 
-    /// A command goes to the disk.
+    /// A command is ready for the disk.
     pub(super) fn ready(&mut self, now: Time, slot: u32) {
         let (offset, end) = self.range(slot);
         let (whose, epoch) = match self.inside[slot].command.op {
@@ -70,13 +70,13 @@ impl Hdd {
         self.queue_up(now, access, slot);
     }
 
-    /// All of a read is sent out of the buffer.
+    /// Sends all of a read from the buffer.
     pub(super) fn send_all(&mut self, now: Time, slot: u32) {
         let bytes = self.inside[slot].command.bytes;
         self.send_piece(now, slot, bytes.into());
     }
 
-    /// The last piece of a read is sent.
+    /// Sends the last piece of a read.
     pub(super) fn send(&mut self, now: Time, slot: u32) {
         let bytes = u64::from(self.inside[slot].command.bytes);
         self.send_piece(now, slot, bytes.min(LAST_PIECE));
@@ -89,7 +89,8 @@ impl Hdd {
         self.due(at, Event::Finish, slot);
     }
 
-    /// When all of a range has passed under the head that reads ahead, if that is on its way there and may go on.
+    /// Returns when all of a range has passed under the head that reads ahead, if the read-ahead will reach it and may
+    /// continue.
     fn passes_ahead(&mut self, now: Time, offset: u64, end: u64) -> Option<Time> {
         let ahead = self.ahead?;
         if offset < self.segments.get(ahead.segment).start || offset > ahead.limit {
@@ -102,7 +103,7 @@ impl Hdd {
         }
         let stops = self.stops(&ahead);
         if end <= passed && now >= stops {
-            // It has stopped: that is an ordinary hit.
+            // It has stopped: this is an ordinary hit.
             return None;
         }
         let passes =
@@ -123,20 +124,20 @@ impl Hdd {
         Some(passes)
     }
 
-    /// How far it has come.
+    /// Returns the byte that it has reached.
     fn passed(&self, ahead: &Ahead, now: Time) -> u64 {
         let time = ahead.from + now.since(ahead.since).ns();
         let before = self.segments.get(ahead.segment).end;
         self.geometry.reached(time).min(ahead.limit).max(before)
     }
 
-    /// When it gets to its limit.
+    /// Returns when it reaches its limit.
     fn stops(&self, ahead: &Ahead) -> Time {
         let time = self.geometry.end(ahead.limit).time;
         ahead.since + Span::from_ns(time.saturating_sub(ahead.from))
     }
 
-    /// What is counted, with what has been read ahead by now.
+    /// Returns the counters, including the data read ahead by now.
     fn counted_ahead(&self, ahead: &Ahead, now: Time, passed: u64) -> Counts {
         let until = match passed < ahead.limit {
             true => now,
@@ -148,7 +149,7 @@ impl Hdd {
         counts
     }
 
-    /// What is counted by now, work under way too.
+    /// Returns the counters, including work in progress.
     pub(super) fn counted(&self, now: Time) -> Counts {
         let mut counts = match &self.ahead {
             Some(ahead) => self.counted_ahead(ahead, now, self.passed(ahead, now)),
@@ -160,7 +161,7 @@ impl Hdd {
         counts
     }
 
-    /// The head stops reading ahead, wherever it is.
+    /// Stops read-ahead at its current position.
     pub(super) fn stop_ahead(&mut self, now: Time) {
         let Some(ahead) = self.ahead.take() else {
             return;
@@ -171,7 +172,7 @@ impl Hdd {
         self.arm.be_at(self.geometry.end(passed));
     }
 
-    /// Behind a read that has ended the head goes on, for a time that is its own if reads have followed each other.
+    /// After a read, the head continues with read-ahead. If reads were sequential, it has a reserved time for that.
     pub(super) fn go_on_reading(&mut self, now: Time, (segment, end): (usize, u64), work: &Work) {
         let limit = (end + self.config.buffer.read_ahead).min(self.geometry.capacity());
         if limit <= end {
@@ -191,7 +192,8 @@ impl Hdd {
         self.ahead = Some(ahead);
     }
 
-    /// A read was answered from a segment: a head with nothing else to do reads on behind that, before its end is reached.
+    /// A read was completed from a segment: an idle head continues reading after that segment, before its end is
+    /// reached.
     fn fetch_more(&mut self, now: Time, segment: usize, end: u64) {
         let idle = self.work.is_none() && self.queue.is_empty() && self.cache.waiting().is_empty();
         let has = self.segments.get(segment).end;
@@ -202,7 +204,7 @@ impl Hdd {
         }
         self.stop_ahead(now);
         let has = self.segments.get(segment).end;
-        // Nobody's: the slot is never looked at.
+        // Belongs to no command: the slot is never used.
         let read = Access::new(&self.geometry, (has, has + 1), (now, 0), For::Read(0));
         let trip = self.arm.trip(now, &read, &self.geometry, 0);
         self.counts.seek += trip.seek;

@@ -1,12 +1,13 @@
-//! What the buffer remembers of the disk: stretches that were read, read ahead, or written.
+//! Segments of the buffer: ranges of the disk that were read, read ahead, or written.
 //!
-//! The one that was used least recently makes room. A write clears those that it touches, as the manuals of the drives say,
-//! and is remembered itself. Leaves out: that segments share one memory and may be of any number.
+//! The least recently used segment is replaced. A write clears the segments that it overlaps, as the manuals of the
+//! drives state, and is stored as a segment itself. Not modelled: that segments share one memory and may vary in
+//! number.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A stretch in memory; empty if it ends where it starts.
+/// A range in the buffer; empty if it ends where it starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
     pub(super) start: u64,
@@ -14,7 +15,7 @@ pub(super) struct Segment {
     used: u64,
 }
 
-/// All of them.
+/// All segments, with the time of their last use.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     all: Vec<Segment>,
@@ -31,7 +32,7 @@ impl Segments {
         }
     }
 
-    /// The one in which this range lies, which is used now.
+    /// Returns the segment that contains this range, and marks it as used.
     #[inline]
     pub(super) fn hit(&mut self, offset: u64, end: u64) -> Option<usize> {
         let at = self
@@ -42,7 +43,7 @@ impl Segments {
         Some(at)
     }
 
-    /// The one that has this byte, or ends before it.
+    /// Returns the segment that contains this byte, or ends before it.
     #[inline]
     pub(super) fn meeting(&self, offset: u64) -> Option<usize> {
         let meets = |it: &Segment| it.start <= offset && offset <= it.end && it.start < it.end;
@@ -53,7 +54,8 @@ impl Segments {
         self.all[at]
     }
 
-    /// Remembers a range that has passed under the head, in the segment `behind` which it came if that still ends there.
+    /// Stores a range that has passed under the head: in segment `behind`, which it continues, if that still ends
+    /// there.
     pub(super) fn remember(&mut self, offset: u64, end: u64, behind: Option<usize>) -> usize {
         let still = |at: &usize| self.all[*at].end == offset && self.all[*at].start < offset;
         let at = behind.filter(still).unwrap_or_else(|| {
@@ -67,14 +69,14 @@ impl Segments {
         at
     }
 
-    /// Data up to here have come; the oldest give way where there are too many.
+    /// Extends a segment up to `end`; the oldest data is dropped if it exceeds the maximum.
     pub(super) fn grow(&mut self, at: usize, end: u64) {
         let segment = &mut self.all[at];
         segment.end = end;
         segment.start = segment.start.max(end.saturating_sub(self.most));
     }
 
-    /// These bytes are no longer what the disk has.
+    /// Removes these bytes, because the disk will have other data.
     #[inline]
     pub(super) fn clear(&mut self, offset: u64, end: u64) {
         for it in &mut self.all {
@@ -84,7 +86,7 @@ impl Segments {
         }
     }
 
-    /// All is forgotten.
+    /// Empties all segments.
     pub(super) fn forget(&mut self) {
         self.all.fill(Segment::default());
     }

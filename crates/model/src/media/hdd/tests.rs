@@ -1,4 +1,4 @@
-//! A small disk, and the laws.
+//! A small disk, and the laws of devices.
 
 use alloc::string::String;
 
@@ -9,7 +9,7 @@ mod rig;
 use super::*;
 use crate::conformance;
 
-/// A disk of some tens of megabytes: 7200 turns a minute, two heads, eight zones, a cache of 1 MiB.
+/// A disk of some tens of megabytes: 7200 revolutions per minute, two heads, eight zones, a cache of 1 MiB.
 pub(super) fn small() -> HddConfig {
     HddConfig {
         bytes: 64 << 20,
@@ -92,7 +92,7 @@ fn other_disks_are_drives() {
     }
 }
 
-/// Seeds of the suite lose something, or the law of power cuts would hold by itself.
+/// Seeds of the suite must lose data; otherwise the law of power cuts would hold trivially.
 #[test]
 fn a_power_cut_takes_the_write_cache() {
     let lost = |config: HddConfig| -> u64 {

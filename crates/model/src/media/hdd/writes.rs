@@ -8,7 +8,7 @@ use crate::command::{Completion, Op};
 use crate::time::Time;
 
 impl Hdd {
-    /// Data of a write have come.
+    /// Data of a write has arrived.
     pub(super) fn received(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         let command = self.inside[slot].command;
         let fits = u64::from(command.bytes) <= self.config.buffer.write;
@@ -21,7 +21,7 @@ impl Hdd {
         self.use_head(now);
     }
 
-    /// Writes that wait for room get it, in their order.
+    /// Lets writes that wait for space into the cache, in order.
     pub(super) fn let_in(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some(&slot) = self.room.front() {
             let (offset, end) = self.range(slot);
@@ -40,7 +40,7 @@ impl Hdd {
         }
     }
 
-    /// What was read of a range is no longer what the disk will have.
+    /// Discards read data of a range that the disk will replace.
     fn forget_read(&mut self, now: Time, offset: u64, end: u64) {
         if self.ahead.is_some() {
             self.stop_ahead(now);
@@ -48,7 +48,7 @@ impl Hdd {
         self.segments.clear(offset, end);
     }
 
-    /// A write that completes once it is on the disk.
+    /// Starts a write that completes once it is on the disk.
     pub(super) fn write_through(&mut self, now: Time, slot: u32) {
         let (offset, end) = self.range(slot);
         debug_assert!(self.inside[slot].command.op != Op::Read);
@@ -58,14 +58,14 @@ impl Hdd {
         self.due(now + access, Event::Ready, slot);
     }
 
-    /// A flush: what is in the cache goes to the disk before it completes.
+    /// Starts a flush: the content of the cache goes to the disk before it completes.
     pub(super) fn flush(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         self.cache.flush(now, slot);
         self.end_flushes(now, done);
         self.use_head(now);
     }
 
-    /// Flushes complete for which nothing is left to write.
+    /// Completes flushes that have nothing left to write.
     pub(super) fn end_flushes(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some(flush) = {
             let works = self.work.iter().map(|work| &work.access);

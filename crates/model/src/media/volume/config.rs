@@ -1,18 +1,18 @@
-//! What a volume is made of.
+//! Configuration of a volume.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::time::Span;
 
-/// Widest spread there may be: two thirds of the latencies lie within a factor of e^2 of the median.
+/// Maximum spread: two thirds of the latencies are within a factor of e^2 of the median.
 pub const WIDEST_SPREAD: f64 = 2.0;
-/// A pace lasts as long at the least.
+/// Minimum duration of a pace.
 pub const SHORTEST_PACE: Span = Span::from_us(1);
-/// Most I/Os in service.
+/// Maximum number of I/Os in service.
 pub const MOST_WIDTH: u32 = 65_536;
 
-/// What a volume is made of.
+/// Configuration of a volume.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct VolumeConfig {
@@ -20,101 +20,102 @@ pub struct VolumeConfig {
     pub bytes: u64,
     /// Bytes in a logical block.
     pub block: u32,
-    /// What carries I/Os between the machine and the store.
+    /// I/O thread between the machine and the store.
     pub path: IoPath,
-    /// Where the data are.
+    /// Servers that store the data.
     pub store: Store,
-    /// What the volume is limited to.
+    /// Limits of the volume.
     pub limits: Limits,
-    /// What the machine that it is attached to is limited to; all of that is for this volume.
+    /// Limits of the instance that the volume is attached to; all of them are available to this volume.
     pub instance: Limits,
 }
 
-/// One thread (of a hypervisor, of a card) that carries I/Os in rounds: those that wait when a round begins are of it, one
-/// after the other; those that come later are of the next.
+/// One thread (of a hypervisor or of a card) that processes I/Os in rounds. I/Os that wait when a round begins belong
+/// to it and are processed one after another; later arrivals belong to the next round.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IoPath {
-    /// Once a round: it is woken, looks for what there is, and tells of what is done.
+    /// Cost per round: the thread is woken, looks for I/Os, and reports completions.
     pub round: Span,
-    /// For each I/O.
+    /// Cost per I/O.
     pub each: Span,
-    /// Picoseconds for each byte read.
+    /// Picoseconds per byte read.
     pub read_ps_per_byte: u64,
-    /// Picoseconds for each byte written.
+    /// Picoseconds per byte written.
     pub write_ps_per_byte: u64,
-    /// Its pace differs from one time to the next: standard deviation of the logarithm, 0.2 for two thirds within a fifth.
+    /// Variation of the thread's pace over time: standard deviation of the logarithm; at 0.2, two thirds are within a
+    /// fifth of the median.
     pub spread: f64,
-    /// How long one pace lasts, in time of work. What takes longer meets several, and so differs less.
+    /// Duration of one pace, in time of work. Longer work spans several paces, and so varies less.
     pub pace: Span,
-    /// When somebody else has its processor.
+    /// Pauses, when other work occupies its processor.
     pub pause: Option<Pause>,
 }
 
-/// Pauses of the path, at random and of random length (exponential both).
+/// Pauses of the thread, at random times and of random length (exponential both).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pause {
-    /// Mean of the work between two of them.
+    /// Mean time of work between two of them.
     pub every: Span,
-    /// Mean length.
+    /// Mean length of a pause.
     pub mean: Span,
 }
 
-/// Servers that keep the data, behind a network or not: each I/O takes its time there, beside the others.
+/// Servers that store the data, behind a network or not. Each I/O takes its own time there, in parallel with others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Store {
-    /// Median time of a read without its data.
+    /// Median time of a read without its data transfer.
     pub read: Span,
-    /// Median time of a write without its data.
+    /// Median time of a write without its data transfer.
     pub write: Span,
-    /// Picoseconds for each byte read.
+    /// Picoseconds per byte read.
     pub read_ps_per_byte: u64,
-    /// Picoseconds for each byte written.
+    /// Picoseconds per byte written.
     pub write_ps_per_byte: u64,
     /// Standard deviation of the logarithm of these times.
     pub spread: f64,
-    /// I/Os in service; others wait, in their order.
+    /// Maximum number of I/Os in service; others wait, in order.
     pub width: u32,
 }
 
-/// Limits of IOPS and of bytes, as clouds have them: token buckets.
+/// Limits of IOPS and of bytes per second, as in clouds: token buckets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limits {
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: Option<Limit>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: Option<Limit>,
-    /// Bytes that count as one I/O: a larger one counts as several.
+    /// Bytes that count as one I/O: a larger I/O counts as several.
     pub io_size: u32,
-    /// So much of a second's rate may be asked for at once.
+    /// Share of a second's rate that can be used at once.
     pub window: Span,
 }
 
-/// A limit: tokens come at a rate, and each I/O or byte takes one.
+/// A limit: tokens arrive at a rate, and each I/O or byte consumes one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limit {
-    /// Tokens a second.
+    /// Tokens per second.
     pub rate: u64,
-    /// Beyond that, as long as there are credits.
+    /// Higher rate while there are credits.
     pub burst: Option<Burst>,
 }
 
-/// Credits: what was not taken of the rate is saved, and spent faster.
+/// Credits: unused tokens of the rate are saved, and can be spent at a higher rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Burst {
-    /// Tokens a second while there are credits.
+    /// Tokens per second while there are credits.
     pub rate: u64,
-    /// Most tokens that are saved.
+    /// Maximum number of saved tokens.
     pub credits: u64,
 }
 
 impl Limits {
-    /// None.
+    /// No limits.
     pub const NONE: Limits = Limits {
         iops: None,
         bytes: None,
@@ -154,7 +155,7 @@ impl Limits {
 }
 
 impl VolumeConfig {
-    /// Everything that makes this no volume, a sentence each; nothing if it is one.
+    /// Returns a sentence for each invalid value; empty if the configuration is valid.
     pub fn problems(&self) -> Vec<String> {
         let (path, store) = (&self.path, &self.store);
         let spreads = [path.spread, store.spread];

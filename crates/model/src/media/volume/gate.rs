@@ -1,25 +1,25 @@
-//! Limits of a volume or an instance: token buckets that all I/Os pass, in their order.
+//! Limits of a volume or an instance: token buckets that all I/Os pass, in order.
 //!
-//! A limit with credits is two buckets: one fills at the rate and holds the credits, one fills at the burst's rate and holds
-//! what a short time of it gives. So a burst lasts credits / (burst - rate), as the clouds' documents have it. An I/O goes
-//! when each bucket has what it costs (or is full, where it costs more than a bucket holds) and takes that from all of them.
-//! Levels are whole numbers of a thousand-millionth of a token, so that nothing is rounded over a run.
+//! A limit with credits consists of two buckets. One fills at the rate and holds the credits; the other fills at the
+//! burst rate and holds a short time of it. A burst therefore lasts credits / (burst - rate), as the clouds document.
+//! An I/O proceeds when each bucket has its cost (or is full, if the cost exceeds the size of a bucket), and takes that
+//! from all buckets. Levels are integers in units of 10^-9 tokens, so that a run accumulates no rounding errors.
 
 use alloc::vec::Vec;
 
 use super::config::{Limit, Limits};
 use crate::time::{Span, Time};
 
-/// Parts of a token: what a rate of one a second gives in a nanosecond.
+/// Units per token: a rate of one token per second gives one unit per nanosecond.
 const TOKEN: i128 = 1_000_000_000;
 
-/// Tokens that come at a rate up to a number.
+/// Tokens that arrive at a rate, up to a maximum.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Tokens a second, and so parts of a token a nanosecond.
+    /// Tokens per second, which equals units per nanosecond.
     rate: i128,
     capacity: i128,
-    /// As of `at`; below 0 after an I/O that costs more than a bucket holds.
+    /// Level at `at`; negative after an I/O that costs more than the size of the bucket.
     level: i128,
     at: Time,
 }
@@ -39,7 +39,7 @@ impl Bucket {
         (self.level + self.rate * i128::from(now.since(self.at).ns())).min(self.capacity)
     }
 
-    /// From when on it has what this costs; not before `now`, which is not before what was last taken.
+    /// Returns when the bucket has this cost; not before `now`, which is not before the last withdrawal.
     fn ready(&self, now: Time, cost: i128) -> Time {
         let lacks = cost.min(self.capacity) - self.level(now);
         let wait = (lacks.max(0) + self.rate - 1) / self.rate;
@@ -51,7 +51,7 @@ impl Bucket {
         self.at = now;
     }
 
-    /// What was to be taken after `now` is not.
+    /// Cancels withdrawals that were due after `now`.
     fn forget(&mut self, now: Time) {
         let ahead = i128::from(self.at.since(now).ns());
         if ahead > 0 {
@@ -67,12 +67,12 @@ pub(super) struct Gate {
     ios: Vec<Bucket>,
     bytes: Vec<Bucket>,
     io_size: u32,
-    /// When the last one goes.
+    /// When the last I/O proceeds.
     last: Time,
 }
 
 impl Gate {
-    /// With all its credits, or with none.
+    /// Creates the limits, with all credits or with none.
     pub(super) fn new(limits: &Limits, credits: bool) -> Gate {
         let buckets = |limit: Option<Limit>| -> Vec<Bucket> {
             let Some(limit) = limit else {
@@ -101,7 +101,7 @@ impl Gate {
         }
     }
 
-    /// When an I/O of so many bytes that comes at `now` goes; calls come in the order of `now`.
+    /// Returns when an I/O of `bytes` bytes that arrives at `now` proceeds; calls must be in the order of `now`.
     pub(super) fn pass(&mut self, now: Time, bytes: u32) -> Time {
         let ios = i128::from(bytes.div_ceil(self.io_size).max(1)) * TOKEN;
         let moved = i128::from(bytes) * TOKEN;
@@ -119,7 +119,7 @@ impl Gate {
         at
     }
 
-    /// Whoever waits is gone.
+    /// Removes all waiting I/Os.
     pub(super) fn forget(&mut self, now: Time) {
         for bucket in self.ios.iter_mut().chain(&mut self.bytes) {
             bucket.forget(now);

@@ -1,4 +1,4 @@
-//! A volume as a [`Medium`]: how it is built, and what its administrator may set and see.
+//! A volume as a [`Medium`]: construction, and administrative settings and properties.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,8 +11,8 @@ use crate::time::Span;
 impl Medium for VolumeConfig {
     type Drive = Volume;
 
-    /// What was written before changes nothing but credits: a new volume has them all, one that was written until now has
-    /// spent them.
+    /// Earlier writes change nothing except credits: a new volume has all credits, and one that was written until now
+    /// has spent them.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Volume {
         let credits = state == Precondition::Fresh;
         Volume::new(self.clone(), credits, seeds.into().run)
@@ -26,7 +26,7 @@ impl Medium for VolumeConfig {
         self.bytes
     }
 
-    /// Limits stay what they are: clouds have them of the volume as it was bought.
+    /// Limits do not change: in clouds, they depend on the volume as purchased.
     fn shrunk(&self, bytes: u64) -> VolumeConfig {
         VolumeConfig {
             bytes: self.bytes.min((bytes / 4096).max(1) * 4096),
@@ -46,12 +46,12 @@ impl Medium for VolumeConfig {
         }
     }
 
-    /// A volume has no FORMAT; a new one takes its place at once.
+    /// A volume has no FORMAT; a new volume replaces it at once.
     fn format_duration(&self) -> Span {
         Span::ZERO
     }
 
-    /// No cloud says.
+    /// Not published by any cloud.
     fn idle_watts(&self) -> f64 {
         0.0
     }

@@ -1,14 +1,15 @@
-//! A volume: a disk of a cloud or of a hypervisor, which is software, a network and limits, and no medium of its own.
+//! A volume: a disk of a cloud or of a hypervisor. It consists of software, a network and limits, and has no medium of
+//! its own.
 //!
-//! An I/O passes the volume's limits and those of the instance ([`gate`]), then the one thread that carries I/Os in rounds
-//! ([`IoPath`]), then the store, where many are in service at a time and each takes a time of its own ([`Store`]). What has
-//! been acknowledged is durable, as the clouds promise it: a flush waits for nothing but its turn, and a power cut takes
-//! nothing.
+//! An I/O passes the limits of the volume and those of the instance ([`gate`]), then the single thread that processes
+//! I/Os in rounds ([`IoPath`]), then the store, where many I/Os are in service at once and each takes its own time
+//! ([`Store`]). Acknowledged data is durable, as the clouds guarantee. A flush therefore waits only for its turn, and a
+//! power cut loses nothing.
 //!
-//! Leaves out: what the store is made of (its cache, its copies, a volume that is still read from a snapshot), neighbours
-//! other than by pauses, merging of adjacent I/Os, endurance and watts, of which no cloud says anything. Sources: the
-//! documents of Amazon EBS, Azure managed disks and Google Persistent Disk, for each figure in the catalogue;
-//! `docs/decisions/0079-volumes.md`.
+//! Not modelled: the structure of the store (its cache, its copies, a volume that is still loaded from a snapshot),
+//! other tenants except as pauses, merging of adjacent I/Os, and endurance and power, which no cloud publishes.
+//! Sources: the documents of Amazon EBS, Azure managed disks and Google Persistent Disk, for each figure in the
+//! catalogue; `docs/decisions/0079-volumes.md`.
 
 mod config;
 mod gate;
@@ -36,24 +37,24 @@ use crate::time::{Span, Time};
 use gate::Gate;
 use thread::Thread;
 
-/// A command inside.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Inside {
     command: Command,
     status: Status,
     anatomy: Anatomy,
-    /// Since when it waits for the path, or for the store.
+    /// When it started to wait for the thread, or for the store.
     since: Time,
 }
 
 impl Inside {
-    /// Whether anything is read or written for it.
+    /// Whether the command reads or writes data.
     fn stores(&self) -> bool {
         let data = matches!(self.command.op, Op::Read | Op::Write | Op::WriteZeroes);
         data && self.status == Status::Success && self.command.bytes > 0
     }
 
-    /// Bytes that travel.
+    /// Returns the bytes transferred.
     fn moved(&self) -> u32 {
         match self.stores() && self.command.op.transfers() {
             true => self.command.bytes,
@@ -62,13 +63,13 @@ impl Inside {
     }
 }
 
-/// What falls due.
+/// Scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 enum Event {
-    /// The limits let the command in a slot through.
+    /// The command in a slot has passed the limits.
     Passed,
-    /// The path has carried its first command.
+    /// The thread has processed its first command.
     Carried,
     /// The store has served the command in a slot.
     Served,
@@ -76,7 +77,7 @@ enum Event {
 
 const EVENTS: [Event; 3] = [Event::Passed, Event::Carried, Event::Served];
 
-/// A volume.
+/// A volume with its outstanding commands.
 #[derive(Clone, Debug)]
 pub struct Volume {
     config: VolumeConfig,
@@ -85,12 +86,12 @@ pub struct Volume {
     depth: u32,
     limits: Gate,
     instance: Gate,
-    /// Those that wait for the path, and the one that it carries.
+    /// Commands that wait for the thread, and the one that it processes.
     queue: VecDeque<u32>,
-    /// How many of them are of the round that is on.
+    /// How many of them belong to the current round.
     in_round: usize,
     thread: Thread,
-    /// Those that wait for the store.
+    /// Commands that wait for the store.
     outside: VecDeque<u32>,
     serving: u32,
     services: Stream,
@@ -99,7 +100,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// A volume with all its burst credits, or with none.
+    /// Creates a volume with all its burst credits, or with none.
     pub fn new(config: VolumeConfig, credits: bool, seed: u64) -> Volume {
         Volume {
             limits: Gate::new(&config.limits, credits),
@@ -124,7 +125,7 @@ impl Volume {
         self.events.push(at, event as u32 | slot << 2);
     }
 
-    /// A command has passed the limits and waits for the path.
+    /// A command has passed the limits and waits for the thread.
     fn join(&mut self, now: Time, slot: u32) {
         self.inside[slot].since = now;
         self.queue.push_back(slot);
@@ -133,7 +134,7 @@ impl Volume {
         }
     }
 
-    /// Whoever waits is of the round.
+    /// Starts a round with all waiting commands.
     fn begin_round(&mut self, now: Time) {
         self.in_round = self.queue.len();
         if self.in_round > 0 {
@@ -141,7 +142,7 @@ impl Volume {
         }
     }
 
-    /// The path carries the first of its queue, after what a round takes by itself.
+    /// The thread processes the first command of its queue, after the cost of the round.
     fn carry(&mut self, now: Time, first: Span) {
         let Some(&slot) = self.queue.front() else {
             unreachable!("a round goes on for as many as the queue had when it began");
@@ -150,7 +151,7 @@ impl Volume {
         let transfer = self.transfer(slot, path.read_ps_per_byte, path.write_ps_per_byte);
         let work = first + path.each + transfer;
         let at = self.thread.work(now, work);
-        // Its part of a time that is longer or shorter than the work.
+        // The transfer's share of a time that is longer or shorter than the nominal work.
         let share = transfer.ns() as f64 / work.ns().max(1) as f64;
         let span = at.since(now);
         self.inside[slot]
@@ -159,7 +160,7 @@ impl Volume {
         self.due(at, Event::Carried, slot);
     }
 
-    /// How long the bytes of a command take.
+    /// Returns the transfer time of a command's bytes.
     fn transfer(&self, slot: u32, read_ps_per_byte: u64, write_ps_per_byte: u64) -> Span {
         let inside = &self.inside[slot];
         let ps_per_byte = match inside.command.op {
@@ -169,7 +170,7 @@ impl Volume {
         Span::per_bytes(ps_per_byte, inside.moved().into())
     }
 
-    /// The path has carried the first of its queue.
+    /// The thread has processed the first command of its queue.
     fn carried(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         self.queue.pop_front();
         self.in_round -= 1;
@@ -191,7 +192,7 @@ impl Volume {
         }
     }
 
-    /// The store begins with a command.
+    /// The store starts a command.
     fn serve(&mut self, now: Time, slot: u32) {
         self.serving += 1;
         let store = self.config.store;
@@ -208,7 +209,7 @@ impl Volume {
         self.due(now + time + transfer, Event::Served, slot);
     }
 
-    /// The store has served a command, and has a place for the next.
+    /// The store has served a command, and has a free slot for the next.
     fn served(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         self.finish(now, slot, done);
         self.serving -= 1;
@@ -264,7 +265,7 @@ impl Device for Volume {
             anatomy: Anatomy::ZERO,
             since: now,
         };
-        // What needs no store counts for no limit.
+        // Commands that do not need the store count for no limit.
         let passes = match inside.stores() {
             true => {
                 let moved = inside.moved();

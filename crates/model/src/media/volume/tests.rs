@@ -1,4 +1,4 @@
-//! The laws of a drive, of rounds, of a store's width, and of limits.
+//! Laws of devices; rounds, the store's width, and limits.
 
 use alloc::string::String;
 
@@ -10,7 +10,7 @@ use crate::media::{Medium, Precondition};
 
 const MS: Span = Span::from_ms(1);
 
-/// A small volume in which everything happens: both limits with bursts, an instance's, rounds, pauses, few places.
+/// A small volume with all features: both limits with bursts, those of an instance, rounds, pauses, few slots.
 fn small() -> VolumeConfig {
     let limit = |rate, burst, credits| {
         Some(Limit {
@@ -60,7 +60,7 @@ fn small() -> VolumeConfig {
     }
 }
 
-/// One in which nothing takes time but what a test puts into it.
+/// A volume without any times except those that a test sets.
 fn bare() -> VolumeConfig {
     VolumeConfig {
         path: IoPath {
@@ -86,7 +86,7 @@ fn bare() -> VolumeConfig {
     }
 }
 
-/// So many in flight, until so many have completed: when each did, and its anatomy.
+/// Runs `count` commands at a fixed queue depth; returns when each completed, and its anatomy.
 fn closed(volume: &mut Volume, depth: u32, count: usize, bytes: u32) -> Vec<(Time, Anatomy)> {
     let (mut all, mut done) = (Vec::new(), Vec::new());
     for id in 0..depth {
@@ -103,7 +103,7 @@ fn closed(volume: &mut Volume, depth: u32, count: usize, bytes: u32) -> Vec<(Tim
     all
 }
 
-/// Completions a second of a volume like this, over the second half of what it does.
+/// Returns completions per second of such a volume, over the second half of its run.
 fn rate(config: VolumeConfig, depth: u32, count: usize, bytes: u32) -> f64 {
     let all = closed(&mut Volume::new(config, false, 1), depth, count, bytes);
     let (first, last) = (all[count / 2].0, all[count - 1].0);
@@ -150,7 +150,7 @@ fn other_volumes_are_drives() {
     }
 }
 
-/// What was acknowledged is durable: a power cut takes nothing, and of what is inside nothing completes.
+/// Acknowledged data is durable: a power cut loses nothing, and no outstanding command completes.
 #[test]
 fn a_power_cut_takes_nothing() {
     let suite = conformance::Suite::default();
@@ -164,7 +164,7 @@ fn a_power_cut_takes_nothing() {
     assert_eq!(lost, 0);
 }
 
-/// Little's law for a store with places: so many in service, each for its time.
+/// Little's law for a store with slots: as many in service as there are slots, each for its time.
 #[test]
 fn as_many_are_served_as_there_are_places() {
     let mut config = bare();
@@ -178,8 +178,8 @@ fn as_many_are_served_as_there_are_places() {
     }
 }
 
-/// In a round all that wait go together and share its own time: more go with depth, and never one after the other. The
-/// last of a round comes back when the next has begun, so that with N in flight N - 1 are of each.
+/// In a round, all waiting commands proceed together and share the cost of the round: throughput grows with depth. The
+/// last one of a round returns when the next round has begun, so that with N in flight each round has N - 1.
 #[test]
 fn a_round_is_shared_by_all_that_wait() {
     let mut config = bare();
@@ -199,7 +199,7 @@ fn a_round_is_shared_by_all_that_wait() {
     }
 }
 
-/// What takes longer than a pace lasts meets several paces, and differs less.
+/// Work that takes longer than a pace lasts spans several paces, and varies less.
 #[test]
 fn long_work_differs_less_than_short() {
     let deviation = |work: Span| {
@@ -229,7 +229,7 @@ fn long_work_differs_less_than_short() {
     assert!((long - 0.03).abs() < 0.005, "{long}");
 }
 
-/// Half of the factors are below 1, and two thirds within the deviation.
+/// Half of the factors are below 1, and two thirds are within the deviation.
 #[test]
 fn a_spread_is_that_of_the_logarithm() {
     let mut stream = Stream::new(7, "spread");
@@ -247,7 +247,7 @@ fn a_spread_is_that_of_the_logarithm() {
     assert_eq!(stream.lognormal(0.0), 1.0);
 }
 
-/// Pauses take their share of the path's work, and show in what waits.
+/// Pauses take their share of the thread's work, and are visible in the waiting time.
 #[test]
 fn pauses_take_their_share() {
     let mut config = bare();
@@ -261,7 +261,7 @@ fn pauses_take_their_share() {
     assert!((found / (100_000.0 / 1.5) - 1.0).abs() < 0.05, "{found}");
 }
 
-/// The anatomy of what a limit holds back says so.
+/// The anatomy of a delayed command attributes the delay to the limit.
 #[test]
 fn what_is_held_back_says_so() {
     let mut config = bare();
@@ -275,7 +275,7 @@ fn what_is_held_back_says_so() {
     assert_eq!(last.get(Part::Medium), Span::from_us(100));
 }
 
-/// A larger I/O counts as several, and the nearer limit decides.
+/// A larger I/O counts as several, and the stricter limit applies.
 #[test]
 fn large_ones_count_as_several_and_the_nearer_limit_decides() {
     let mut config = bare();
@@ -289,7 +289,7 @@ fn large_ones_count_as_several_and_the_nearer_limit_decides() {
     assert!((rate(config, 16, 2_000, 65_536) - 76.3).abs() < 0.8);
 }
 
-/// After a power cut nothing is owed for commands that are gone.
+/// After a power cut, discarded commands leave no debt.
 #[test]
 fn commands_that_are_gone_owe_nothing() {
     let mut config = bare();
@@ -336,7 +336,7 @@ fn what_is_no_volume_says_why() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Over a long time a limit gives its rate, whatever the sizes and however short the time over which it is kept.
+    /// Over a long time a limit gives its rate, whatever the sizes and however short its window.
     #[test]
     fn in_the_long_run_a_limit_gives_its_rate(
         rate in 200u64..5_000_000, window_us in 1u64..20_000, sizes in prop::collection::vec(1u32..64, 1..8),
@@ -353,13 +353,13 @@ proptest! {
             last = gate.pass(Time::ZERO, bytes);
             moved += u64::from(bytes);
         }
-        // What was there at first, and what the last one may go ahead of.
+        // The initial tokens, and the maximum overdraft of the last I/O.
         let at_once = (rate * 512) as f64 * window_us as f64 * 1e-6 + 64.0 * 512.0;
         let given = (rate * 512) as f64 * last.seconds();
         prop_assert!((moved as f64 - given).abs() <= at_once + 1.0, "{moved} for {given}");
     }
 
-    /// A burst lasts as long as credits / (burst - rate), then the rate is what is left; a rest brings credits back.
+    /// A burst lasts credits / (burst - rate), then the rate applies; idle time restores credits.
     #[test]
     fn a_burst_lasts_as_long_as_its_credits(
         rate in 100u64..2_000, times in 2u64..20, seconds in 1u64..30,
@@ -371,7 +371,7 @@ proptest! {
             ..Limits::NONE
         };
         let mut gate = Gate::new(&limits, true);
-        // The last of those that go at the burst's rate.
+        // The last I/O at the burst rate.
         let mut last = Time::ZERO;
         for _ in 0..burst.rate * seconds {
             last = gate.pass(Time::ZERO, 4096);
@@ -381,7 +381,7 @@ proptest! {
         let after: Vec<Time> = (0..10).map(|_| gate.pass(Time::ZERO, 4096)).collect();
         let steady = after[9].since(after[0]).seconds() / 9.0;
         prop_assert!((steady / gap - 1.0).abs() < 1e-3, "{steady} for {gap}");
-        // A rest of a tenth of a second saves a tenth of the rate.
+        // Idle time of a tenth of a second saves a tenth of the rate.
         let rested = after[9] + Span::from_ms(100);
         let saved = (0..rate).take_while(|_| gate.pass(rested, 4096).since(rested).seconds() < 0.5 * gap);
         prop_assert!(saved.count() as u64 <= rate / 10 + rate / times + 2);

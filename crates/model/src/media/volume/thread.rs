@@ -1,24 +1,24 @@
-//! The thread that carries I/Os: how long work takes it, as others have its processor and its caches besides.
+//! The thread that processes I/Os: the duration of its work, given that other work uses its processor and its caches.
 //!
-//! Its pace is drawn anew after some time of work, and now and then it is paused. Both go by work and not by the clock: an
-//! idle thread meets neither.
+//! Its pace is drawn again after a certain time of work, and it is paused occasionally. Both depend on work time and
+//! not on wall-clock time: an idle thread experiences neither.
 
 use super::config::{IoPath, Pause};
 use crate::engine::Station;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// A thread with a pace.
+/// A thread with a varying pace.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     station: Station,
     spread: f64,
     lasts: Span,
     pause: Option<Pause>,
-    /// How much longer than the median work takes, and how much longer this pace lasts.
+    /// Factor of the current pace relative to the median, and how much longer this pace lasts.
     pace: f64,
     pace_left: Span,
-    /// Until the next pause.
+    /// Work time until the next pause.
     until_pause: Span,
     paces: Stream,
     pauses: Stream,
@@ -42,14 +42,14 @@ impl Thread {
         }
     }
 
-    /// Begins with work that takes so long at the median pace, now that it is idle; returns when it is done.
+    /// An idle thread starts work that takes `median` at the median pace; returns when it is done.
     pub(super) fn work(&mut self, now: Time, median: Span) -> Time {
         let time = self.paced(median);
         let paused = self.paused(time);
         self.station.book(now, time + paused).1
     }
 
-    /// How long it takes at the paces that it meets.
+    /// Returns the duration of work at the paces that it spans.
     fn paced(&mut self, median: Span) -> Span {
         if self.spread == 0.0 {
             return median;
@@ -68,7 +68,7 @@ impl Thread {
         }
     }
 
-    /// Pauses that fall into so much of its time.
+    /// Returns the pauses during this time of work.
     fn paused(&mut self, time: Span) -> Span {
         let Some(pause) = self.pause else {
             return Span::ZERO;
@@ -83,12 +83,12 @@ impl Thread {
         paused
     }
 
-    /// Time spent up to `now`.
+    /// Returns the time spent up to `now`.
     pub(super) fn busy(&self, now: Time) -> Span {
         self.station.busy(now)
     }
 
-    /// What it is at is gone.
+    /// Discards the current work.
     pub(super) fn clear(&mut self, now: Time) {
         self.station.clear(now);
     }

@@ -49,7 +49,7 @@ impl Locks {
     }
 
     /// A piece becomes active (or waits for its units). Returns whether an earlier piece holds, or waits for, one of
-    /// its units. Of all `pieces`, those with a sequence other than 0 are active.
+    /// its units. A piece of `pieces` is active if its sequence is not 0.
     #[inline]
     pub(super) fn add(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
         if self.rest() && !pieces[slot].writes() {

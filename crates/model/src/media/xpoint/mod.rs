@@ -270,9 +270,9 @@ impl XPoint {
         self.medium.book(now, transit, spared);
     }
 
-    /// Returns the transit of a unit, with its location. Each run of units, as long as the number of groups, covers all
-    /// groups, in an order that differs from run to run, as wear levelling leaves it: no stride of addresses uses one
-    /// group only.
+    /// Returns the transit of a unit, with its location. Each run of consecutive units, as long as the number of
+    /// groups, covers all groups. The order differs from run to run, as wear levelling leaves it, so no stride of
+    /// addresses uses one group only.
     #[inline]
     fn transit(&self, now: Time, piece: u32, unit: u32, role: Role) -> Transit {
         Transit {

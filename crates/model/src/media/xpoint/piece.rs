@@ -45,7 +45,7 @@ pub(super) struct Piece {
     pub(super) awaited: u32,
     /// Order of arrival at the units; 0 if the piece is not active.
     pub(super) sequence: u64,
-    /// Its position among the pieces that the locks record.
+    /// Position of this piece among those that the locks record.
     pub(super) position: u32,
     pub(super) submitted: Time,
     pub(super) throttled: Span,

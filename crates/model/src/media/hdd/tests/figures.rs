@@ -1,9 +1,9 @@
-//! What a disk's figures lead to, by calculation: its mean times, rates and queue against closed formulas.
+//! Mean times, rates and queueing of a disk, compared with closed formulas.
 
 use super::super::*;
 use super::rig::*;
 
-/// The mean seek between two random addresses: two random places, and more of them on the longer, outer tracks.
+/// Mean seek between two random addresses: two random positions, more of them on the longer, outer tracks.
 fn mean_seek(config: &HddConfig) -> f64 {
     let (outer, inner) = (config.disk.outer as f64, config.disk.inner as f64);
     // The radius, 0 to 1, within which a share of the bytes lies.
@@ -41,7 +41,7 @@ fn a_random_read_takes_a_seek_half_a_turn_and_its_transfer() {
         (found / expected - 1.0).abs() < 0.01,
         "{found} for {expected}"
     );
-    // With all addresses equally likely on equal tracks, the mean seek is the one of the figures.
+    // If all addresses are equally likely on equal tracks, the mean seek is the configured one.
     let mut even = config.clone();
     even.disk.inner = even.disk.outer - 1;
     let average = even.seek.average.seconds();
@@ -88,7 +88,7 @@ fn reads_and_writes_in_order_go_at_the_rate_of_their_zone() {
     }
 }
 
-/// Pollaczek and Khinchine: a queue of which one is served at a time, in the order of arrival, by a disk.
+/// Pollaczek-Khinchine formula: a queue in order of arrival with a disk as its single server.
 #[test]
 fn one_at_a_time_it_is_an_m_g_1_queue() {
     let mut config = large();
@@ -126,7 +126,7 @@ fn a_sector_is_written_again_each_turn() {
     for pair in seen.windows(2) {
         assert_eq!(pair[1].at.since(pair[0].at), config.disk.turn);
     }
-    // One after the other they lose a turn each, and come on by a sector.
+    // At QD1 each command loses one revolution, and advances by a sector.
     let mut disk = Hdd::new(config.clone(), 1);
     let seen = closed(&mut disk, 1, 1000, |id| {
         Command::write(id, u64::from(id) * 4096, 4096)
@@ -150,7 +150,7 @@ fn a_part_of_a_sector_takes_a_turn_more() {
     let sent = Span::per_bytes(config.link.ps_per_byte, 4096 - 512);
     for offset in [0, 512, 3584] {
         let part = time((1 << 30) + offset, 512);
-        // Fewer bytes come over the link first, which may just be the sector's chance a turn earlier.
+        // Fewer bytes cross the link first, so the sector may be reached one revolution earlier.
         let more = part.since(whole);
         assert!(
             more == config.disk.turn
@@ -174,7 +174,7 @@ fn a_share_of_the_reads_is_tried_again() {
     let often = at_once(&config);
     config.disk.read_retry = 0.0;
     let never = at_once(&config);
-    // Again with the same chance: 1/9 of a turn in the mean.
+    // With the same probability again: 1/9 of a revolution in the mean.
     let expected = config.disk.turn.seconds() / 9.0;
     let found = often - never;
     assert!(
@@ -203,7 +203,7 @@ fn it_draws_what_its_work_takes() {
     let mut disk = Hdd::new(config.clone(), 1);
     let minute = Time::from_ns(60_000_000_000);
     assert!((watts(&disk, minute) - config.power.idle).abs() < 1e-9);
-    // In order the head reads all the time but for the skew between tracks.
+    // Sequentially, the head reads all the time except for the skew between tracks.
     let seen = closed(&mut disk, 1, 4000, |id| {
         Command::read(id, u64::from(id) << 20, 1 << 20)
     });
@@ -212,7 +212,7 @@ fn it_draws_what_its_work_takes() {
         (reading / config.power.transfer - 1.0).abs() < 0.02,
         "{reading}"
     );
-    // At random without reading ahead the arm moves for most of the time.
+    // Randomly without read-ahead, the arm moves for most of the time.
     let mut still = config.clone();
     still.buffer.read_ahead = 0;
     let mut place = anywhere(still.bytes);

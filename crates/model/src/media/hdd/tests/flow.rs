@@ -1,4 +1,4 @@
-//! What the firmware does: reading ahead, hits, the cache, flushes, whose turn it is, and power.
+//! Behaviour of the firmware: read-ahead, hits, the cache, flushes, scheduling, and power.
 
 use super::super::*;
 use super::rig::*;
@@ -14,7 +14,7 @@ fn what_was_read_comes_at_the_rate_of_the_link() {
     for again in &seen[1..] {
         assert_eq!(again.anatomy.total(), hit);
     }
-    // A write clears what was read, and is remembered itself.
+    // A write clears data that was read, and is cached itself.
     let start = seen[19].at;
     let write = |id| Command {
         fua: true,
@@ -68,7 +68,7 @@ fn writes_are_acknowledged_until_the_cache_is_full() {
     through.write_cache = false;
     let mut disk = Hdd::new(through, 1);
     let seen = closed(&mut disk, 1, 5000, |id| Command::write(id, place(), 4096));
-    // Out of many the soonest is chosen.
+    // Out of many commands the one with the shortest positioning time is chosen.
     assert!(
         cached > 2.5 * rate(&seen),
         "{cached} against {}",
@@ -94,7 +94,7 @@ fn a_flush_waits_for_what_was_written_before_it() {
     let mut lost = Vec::new();
     disk.at_risk(&mut lost);
     assert!(lost.is_empty());
-    // Meanwhile a stream of reads goes on.
+    // Meanwhile a stream of reads continues.
     let mut disk = Hdd::new(config, 1);
     let seen = closed(&mut disk, 16, 2000, |id| match id {
         1..=100 => Command::write(id, place(), 4096),
@@ -110,7 +110,7 @@ fn nobody_waits_for_much_longer_than_anyone_may() {
     let config = large();
     let mut near = anywhere(1 << 30);
     let mut disk = Hdd::new(config.clone(), 1);
-    // All but a few are near each other.
+    // All except a few are near each other.
     let seen = closed(&mut disk, 32, 40_000, |id| match id % 500 {
         0 => Command::read(id, config.bytes - near() - 4096, 4096),
         _ => Command::read(id, near(), 4096),
@@ -132,9 +132,9 @@ fn streams_share_the_disk() {
         Command::read(id, base + at[stream], 131_072)
     });
     let longest = seen.iter().map(Seen::latency).fold(0.0, f64::max);
-    // Three others, each for some turns, and the way to them.
+    // Three other streams, some revolutions each, and the seeks to them.
     assert!(longest < 0.5, "{longest}");
-    // They follow each other strictly, so that each stops when the others have to catch up.
+    // The streams alternate strictly, so that each stops while the others catch up.
     let share = rate(&seen) * 131_072.0 / config.disk.outer as f64;
     assert!(share > 0.3, "{share}");
 }
@@ -146,7 +146,7 @@ fn small_writes_in_order_join() {
     let seen = closed(&mut disk, 4, 100_000, |id| {
         Command::write(id, u64::from(id - 1) * 512, 512)
     });
-    // Sectors of 4096 that were written one by one would take two turns each.
+    // Sectors of 4096 written one by one would take two revolutions each.
     let found = rate(&seen) * 512.0;
     assert!(found > 10e6, "{found}");
 }

@@ -1,4 +1,4 @@
-//! Commands for a disk: so many in flight, or as they come.
+//! Commands for a disk: closed loop or open loop.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::super::*;
 use crate::engine::{Workload, run};
 
-/// A completed command: when it was submitted, when it completed, and where the time went.
+/// A completed command: when it was submitted, when it completed, and its latency breakdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) submitted: Time,
@@ -23,7 +23,7 @@ impl Seen {
 struct Source<M> {
     make: M,
     depth: u32,
-    /// Mean gap of arrivals; with none, a completion brings the next.
+    /// Mean interarrival time; without it, a completion triggers the next command.
     gap: Option<(Span, Stream)>,
     due: Time,
     left: u32,
@@ -98,7 +98,7 @@ fn go(
     source.seen
 }
 
-/// So many commands, each made from its number, with so many in flight.
+/// Runs `count` commands, each created from its number, with a fixed queue depth.
 pub(super) fn closed(
     disk: &mut Hdd,
     depth: u32,
@@ -108,7 +108,7 @@ pub(super) fn closed(
     go(disk, Time::ZERO, (depth, None), count, make)
 }
 
-/// The same one after the other, from this time on.
+/// Like `closed` at QD1, starting at this time.
 pub(super) fn one_by_one(
     disk: &mut Hdd,
     start: Time,
@@ -118,7 +118,7 @@ pub(super) fn one_by_one(
     go(disk, start, (1, None), count, make)
 }
 
-/// So many commands as a Poisson process.
+/// Runs `count` commands that arrive as a Poisson process.
 pub(super) fn open(
     disk: &mut Hdd,
     gap: Span,
@@ -128,7 +128,7 @@ pub(super) fn open(
     go(disk, Time::ZERO, (1, Some(gap)), count, make)
 }
 
-/// Commands a second, without the first of them.
+/// Returns commands per second, without the first.
 pub(super) fn rate(seen: &[Seen]) -> f64 {
     let (first, last) = (seen[seen.len() / 10].at, seen[seen.len() - 1].at);
     (seen.len() - 1 - seen.len() / 10) as f64 / last.since(first).seconds()
@@ -143,13 +143,13 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// Random places of 4 KiB on a disk of so many bytes.
+/// Returns random 4 KiB offsets on a disk of `bytes` bytes.
 pub(super) fn anywhere(bytes: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(7, "places");
     move || stream.below(bytes / 4096) * 4096
 }
 
-/// A disk as large as they are: 2 TB, no retries.
+/// A disk of realistic size: 2 TB, no retries.
 pub(super) fn large() -> HddConfig {
     let mut config = super::small();
     config.bytes = 2_000_000_000_000 / 4096 * 4096;

@@ -1,32 +1,33 @@
-//! What the translation layer has done, and what of it the host caused: what collection costs, laid on the writes that
-//! use up the room it makes.
+//! Counters of the translation layer, and the attribution of garbage collection (GC) to host writes: the cost of GC is
+//! charged to the writes that use the space which it frees.
 //!
-//! Collection works ahead: a drive at rest makes room for writes that may never come, and a burst uses room that was made
-//! long ago. Bytes programmed by bytes written is then no property of the writes: a drive that tidies while one write a
-//! second comes would be said to write a thousandfold. So each copy goes into an account, and each unit that the host
-//! hands over takes its part of the account, as a part of the room there is (average cost, as in a store of goods). What is
-//! charged and what is left is always what was spent, so over many writes it is the amplification that is measured.
-//! Why: `docs/decisions/0046-write-amplification.md`.
+//! GC works ahead: an idle drive frees space for writes that may never come, and a burst uses space that was freed long
+//! ago. The ratio of bytes programmed to bytes written is therefore not a property of the writes: with one write per
+//! second, an idle drive's GC would give a write amplification of a thousand. For this reason, each copy is added to an
+//! account. Each unit that the host writes is charged a share of the account: its share of the free space (average
+//! cost, as for goods in stock). The sum of the charged and the remaining copies always equals the copies made, so over
+//! many writes the result is the measured write amplification. Why:
+//! `docs/decisions/0046-write-amplification-of-few-writes.md`.
 //!
-//! In a steady state the room there is has cost what the dies' last victims cost: after a warm-up it is valued so, since an
-//! account that is off at the start stays off for as many writes as there is room. Leaves out: that a unit written with one bit a
-//! cell takes more room; the room that is left is dearer for it.
+//! In steady state, the free space has cost as much as the last victims of the dies. After a warm-up it is valued at
+//! that price, because an error in the initial account persists for as many writes as there is free space. Not
+//! modelled: a pSLC unit takes more space; the remaining space then becomes more expensive.
 
 /// Counters of what the translation layer has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// Slots of host data placed.
+    /// Slots of host data programmed.
     pub host: u64,
-    /// Slots that collection moved.
+    /// Slots that GC moved.
     pub moved: u64,
     /// Slots programmed without data, to complete a page.
     pub padded: u64,
-    /// Blocks erased (multi-plane).
+    /// Multi-plane blocks erased.
     pub erased: u64,
 }
 
 impl Traffic {
-    /// Slots programmed for each slot of host data between `earlier` and now; 1 if the host wrote nothing.
+    /// Returns the slots programmed per slot of host data between `earlier` and now; 1 if the host wrote nothing.
     pub fn write_amplification_since(&self, earlier: &Traffic) -> f64 {
         let host = self.host - earlier.host;
         if host == 0 {
@@ -40,16 +41,16 @@ impl Traffic {
 /// The account of one translation layer, in slots.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Account {
-    /// Erased and not taken, and what has been looked at of victims, which will be erased: so that room does not come a
-    /// block at a time, and its price with it.
+    /// Free slots: erased and unused ones, and the examined part of victims, which will be erased. Counting that part
+    /// keeps the space, and its price, from changing one block at a time.
     room: f64,
-    /// Copies made for that room and not charged to a write.
+    /// Copies made for that space and not yet charged to a write.
     spent: f64,
     charged: f64,
 }
 
 impl Account {
-    /// An account of this much room, in slots, that has cost nothing.
+    /// Creates an account with `room` slots of free space that has cost nothing.
     pub(super) fn opened(room: u64) -> Account {
         Account {
             room: room as f64,
@@ -58,12 +59,12 @@ impl Account {
         }
     }
 
-    /// Values the room there is at `price` copies a slot; what was charged stays.
+    /// Values the free space at `price` copies per slot; charges made before do not change.
     pub(super) fn value(&mut self, price: f64) {
         self.spent = self.room * price;
     }
 
-    /// So many slots of a victim need no more to be erased.
+    /// Adds `slots` slots of a victim, which only needs to be erased.
     #[inline]
     pub(super) fn collected(&mut self, slots: u32) {
         self.room += f64::from(slots);
@@ -79,13 +80,13 @@ impl Account {
         self.spent += 1.0;
     }
 
-    /// Copies that a slot of the room there is has cost.
+    /// Returns the copies that a slot of the free space has cost.
     #[inline]
     pub(super) fn price(&self) -> f64 {
         (self.spent / self.room.max(1.0)).min(self.spent)
     }
 
-    /// A unit will need a slot.
+    /// Charges a unit that will use a slot.
     #[inline]
     pub(super) fn charge(&mut self) {
         let price = self.price();
@@ -93,7 +94,7 @@ impl Account {
         self.charged += price;
     }
 
-    /// Copies charged so far.
+    /// Returns the copies charged so far.
     pub(super) fn charged(&self) -> f64 {
         self.charged
     }

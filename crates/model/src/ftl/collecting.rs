@@ -1,19 +1,20 @@
-//! Garbage collection of one die as far as it has come: the victim that is being looked at, copies on their way, and
-//! what the host has earned.
+//! State of garbage collection (GC) of one die: the victim that is being examined, copies in progress, and the budget
+//! that the host has earned.
 //!
-//! A die short of free blocks takes host pages only as fast as collection earns them: a victim with `v` valid slots of
-//! `S` earns `S - v`, a little with each page that is looked at. The drive goes through this in time
-//! (`media::nand::collect`), [`super::Replay`] without, in the same steps, so that one goes on where the other stopped.
+//! A die that is short of free blocks accepts host pages only as fast as GC frees space for them: a victim with `v`
+//! valid slots of `S` earns `S - v`, spread over the pages that are examined. The drive executes this in virtual time
+//! (`media::nand::collect`), and [`super::Replay`] without time, in the same steps, so that one can continue where the
+//! other stopped.
 
 use alloc::vec::Vec;
 
 use super::{Block, Ftl, Page, Shape, Slot};
 
-/// Pages of host data that collection keeps a die ready for. Small, so that a drive collects as much as the host
-/// writes at every moment and not in bursts.
+/// Pages of host data that GC keeps a die ready for. The number is small, so that at every moment a drive collects as
+/// much as the host writes, and not in bursts.
 pub const AHEAD_PAGES: i64 = 3;
 
-/// A copy on its way: page and the slot it came from.
+/// A copy in progress: the page and its source slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copying {
     /// The logical page.
@@ -22,29 +23,29 @@ pub struct Copying {
     pub from: Slot,
 }
 
-/// Garbage collection of one die.
+/// State of GC of one die.
 #[derive(Clone, Debug)]
 pub struct Collecting {
     /// The block being read, if any.
     pub victim: Option<Block>,
-    /// Slots of it that have been looked at.
+    /// Slots of the victim that have been examined.
     scanned: u32,
-    /// Slots that collecting it frees.
+    /// Slots that its collection frees.
     gain: u32,
-    /// Units that the sense under way brings.
+    /// Units that the read in progress returns.
     pub sensing: u32,
     /// Copies read but not programmed: less than two pages.
     pub gathered: Vec<Copying>,
     /// Copies being programmed.
     pub programming: Vec<Copying>,
-    /// Blocks that have been read to the end, in order.
+    /// Blocks that have been read completely, in order.
     pub emptied: Vec<Block>,
-    /// Host slots that may be programmed here before collection must get on, times the slots of a block.
+    /// Host slots that may be programmed here before GC must continue, multiplied by the slots per block.
     pub budget: i64,
 }
 
 impl Collecting {
-    /// Nothing begun, and what the die keeps ready is earned.
+    /// Creates a state in which no GC is in progress and the budget is at its target.
     pub fn new(shape: &Shape) -> Collecting {
         let slots = shape.page_slots as usize;
         Collecting {
@@ -59,7 +60,7 @@ impl Collecting {
         }
     }
 
-    /// Goes on where another stopped, in the memory this one has.
+    /// Copies the state of another, reusing this one's memory.
     pub fn go_on_from(&mut self, other: &Collecting) {
         self.victim = other.victim;
         self.scanned = other.scanned;
@@ -71,7 +72,7 @@ impl Collecting {
         self.budget = other.budget;
     }
 
-    /// Begins with a block of so many valid slots.
+    /// Starts with a block of `valid` valid slots.
     pub fn begin(&mut self, ftl: &mut Ftl, victim: Block, valid: u32) {
         self.victim = Some(victim);
         self.scanned = 0;
@@ -81,7 +82,7 @@ impl Collecting {
         }
     }
 
-    /// The victim has been looked at to its end.
+    /// The victim has been examined completely.
     fn victim_read(&mut self, ftl: &mut Ftl, victim: Block) {
         let rest = ftl.shape().block_slots - self.scanned;
         ftl.collected(rest);
@@ -90,8 +91,8 @@ impl Collecting {
         self.victim = None;
     }
 
-    /// Gathers what is valid in the next page of the victim that holds anything; returns that page's first slot and how
-    /// many units it had, or `None` if the victim has none left. Wants [`Ftl::catch_up`] before.
+    /// Gathers the valid units of the victim's next page that has any. Returns that page's first slot and the number of
+    /// units, or `None` if the victim has none left. Requires a previous [`Ftl::catch_up`].
     pub fn gather(&mut self, ftl: &mut Ftl) -> Option<(Slot, u32)> {
         let shape = *ftl.shape();
         while let Some(victim) = self.victim {
@@ -119,31 +120,31 @@ impl Collecting {
         None
     }
 
-    /// Takes a block out all of whose copies are programmed, so that it may be erased.
+    /// Removes and returns a block whose copies are all programmed, so that it can be erased.
     pub fn take_emptied(&mut self, ftl: &Ftl) -> Option<Block> {
         let safe = |&block: &Block| ftl.valid_in(block) == 0;
         let at = self.emptied.iter().position(safe)?;
         Some(self.emptied.remove(at))
     }
 
-    /// Slots that collecting the last victim frees.
+    /// Returns the slots that collecting the last victim frees.
     pub fn gain(&self) -> u64 {
         u64::from(self.gain)
     }
 
-    /// Slots of the victim that have been looked at.
+    /// Returns the slots of the victim that have been examined.
     #[cfg(test)]
     pub fn scanned(&self) -> u32 {
         self.scanned
     }
 
-    /// Nothing is left to earn: the host may use what there is, a page of this price.
+    /// GC cannot free more space: the host may use the existing space, at this price per page.
     pub fn give_up(&mut self, price: i64) {
         self.budget = self.budget.max(price);
     }
 }
 
-/// What a page of host data takes from a die's budget.
+/// Returns the price of a page of host data in a die's budget.
 #[inline]
 pub fn page_price(shape: &Shape) -> i64 {
     i64::from(shape.page_slots) * i64::from(shape.block_slots)

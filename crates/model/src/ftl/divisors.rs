@@ -1,4 +1,4 @@
-//! What addresses of a drive's array are divided by, as multiplications: a write in the steady state divides twenty times, a read
+//! Divisors for addresses of a drive's array, as multiplications: a write in steady state divides twenty times, a read
 //! eight times.
 
 use strength_reduce::StrengthReducedU32 as Divisor;
@@ -6,10 +6,10 @@ use strength_reduce::StrengthReducedU32 as Divisor;
 use super::geometry::Shape;
 use super::numbers::{Block, Die, Slot};
 
-/// The numbers of a [`Shape`] that others are divided by.
+/// The numbers of a [`Shape`] that are used as divisors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisors {
-    /// Slots of a stripe.
+    /// Slots per stripe.
     pub(super) stripe: Divisor,
     pub(super) dies: Divisor,
     pub(super) die_slots: Divisor,
@@ -19,7 +19,7 @@ pub(crate) struct Divisors {
 }
 
 impl Divisors {
-    /// Those of a shape.
+    /// Creates the divisors of a shape.
     pub(crate) fn of(shape: &Shape) -> Divisors {
         Divisors {
             stripe: Divisor::new(shape.stripe),
@@ -31,25 +31,25 @@ impl Divisors {
         }
     }
 
-    /// The die of a physical slot.
+    /// Returns the die of a physical slot.
     #[inline]
     pub(crate) fn die_of(&self, slot: Slot) -> Die {
         Die(slot.0 / self.die_slots)
     }
 
-    /// The block of a slot.
+    /// Returns the block of a slot.
     #[inline]
     pub(crate) fn block_of(&self, slot: Slot) -> Block {
         Block(slot.0 / self.block_slots)
     }
 
-    /// The first slot of the multi-plane page that a slot is in: it names the page.
+    /// Returns the first slot of the slot's multi-plane page: it identifies the page.
     #[inline]
     pub(crate) fn page_at(&self, slot: Slot) -> Slot {
         Slot(slot.0 - slot.0 % self.page_slots)
     }
 
-    /// The channel that a die is on.
+    /// Returns the channel of a die.
     #[inline]
     pub(crate) fn channel_of(&self, die: Die) -> u32 {
         die.0 % self.channels

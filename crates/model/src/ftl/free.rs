@@ -1,7 +1,7 @@
-//! Erased blocks of each die, in the order in which they were erased: taking them in turn levels wear.
+//! Erased blocks of each die, in the order in which they were erased: using them in that order levels wear.
 //!
-//! How many each die has is kept by itself: a die that has read is asked for it, and with the queues that would be a line of
-//! memory for each die.
+//! The number of blocks of each die is stored separately: it is read whenever a die has finished a read, and reading it
+//! from the queue would cost one cache line per die.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -13,12 +13,12 @@ use super::numbers::{Block, Die};
 #[derive(Clone, Debug)]
 pub(super) struct FreeBlocks {
     queues: Vec<VecDeque<Block>>,
-    /// By die: the length of its queue.
+    /// Length of each die's queue.
     counts: Vec<u32>,
 }
 
 impl FreeBlocks {
-    /// None yet, of so many dies.
+    /// Creates empty queues for `dies` dies.
     pub(super) fn none_of(dies: u32) -> FreeBlocks {
         FreeBlocks {
             queues: vec![VecDeque::new(); dies as usize],
@@ -26,36 +26,36 @@ impl FreeBlocks {
         }
     }
 
-    /// A block of this die has been erased.
+    /// Adds a block of this die that has been erased.
     pub(super) fn push(&mut self, die: Die, block: Block) {
         self.queues[die.index()].push_back(block);
         self.counts[die.index()] += 1;
     }
 
-    /// Takes the block of a die that was erased first.
+    /// Removes and returns the block of a die that was erased first.
     pub(super) fn pop(&mut self, die: Die) -> Option<Block> {
         let block = self.queues[die.index()].pop_front()?;
         self.counts[die.index()] -= 1;
         Some(block)
     }
 
-    /// How many a die has.
+    /// Returns the number of free blocks of a die.
     #[inline]
     pub(super) fn of(&self, die: Die) -> u32 {
         self.counts[die.index()]
     }
 
-    /// How many all dies have.
+    /// Returns the number of free blocks of all dies.
     pub(super) fn all(&self) -> u32 {
         self.counts.iter().sum()
     }
 
-    /// Each of them, for checks.
+    /// Returns all free blocks, for checks.
     pub(super) fn each(&self) -> impl Iterator<Item = Block> + '_ {
         self.queues.iter().flatten().copied()
     }
 
-    /// Becomes a copy of others, in the memory that these have.
+    /// Becomes a copy of `others`, reusing this one's memory.
     pub(super) fn copy_from(&mut self, others: &FreeBlocks) {
         self.queues.clone_from(&others.queues);
         self.counts.clone_from(&others.counts);

@@ -1,8 +1,8 @@
-//! The shape of a NAND array, and how a physical page number is made of die, block and slot.
+//! Geometry of a NAND array, and how a physical page number is composed of die, block and slot.
 //!
-//! A *slot* holds one 4 KiB map unit. A *page* here is a multi-plane page of one die (all planes programmed together)
-//! and a *block* the multi-plane block of such pages, because that is what the drives modelled allocate and erase.
-//! Leaves out: bad blocks and parity as places of their own (they are capacity that [`Geometry::reserved`] removes).
+//! A *slot* holds one 4 KiB map unit. Here, a *page* is a multi-plane page of one die (all planes programmed together)
+//! and a *block* is the multi-plane block of such pages, because the modelled drives allocate and erase in these units.
+//! Not modelled: locations of bad blocks and parity (they are capacity that [`Geometry::reserved`] removes).
 
 use alloc::format;
 use alloc::string::String;
@@ -17,39 +17,39 @@ pub const UNIT: u32 = 4096;
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geometry {
-    /// Channels of the controller.
+    /// Number of channels of the controller.
     pub channels: u32,
-    /// Dies on each channel.
+    /// Number of dies per channel.
     pub dies_per_channel: u32,
-    /// Planes of a die, programmed and erased together.
+    /// Number of planes per die, which are programmed and erased together.
     pub planes: u32,
-    /// Blocks in each plane.
+    /// Number of blocks per plane.
     pub blocks_per_plane: u32,
-    /// Pages in each block of a plane.
+    /// Number of pages per block of a plane.
     pub pages_per_block: u32,
-    /// Bytes of a page of one plane, without its spare bytes; a multiple of 4096.
+    /// Bytes per page of one plane, without spare bytes; a multiple of 4096.
     pub page_bytes: u32,
-    /// Share of the blocks that never hold host data or serve as spare area: bad blocks, parity, firmware, map. 0 to 1.
+    /// Share of the blocks, 0 to 1, that neither hold host data nor serve as spare area: bad blocks, parity, firmware,
+    /// map.
     pub reserved: f64,
-    /// Bytes a host can address; a multiple of 4096.
+    /// Bytes that a host can address; a multiple of 4096.
     pub capacity: u64,
-    /// Bytes that the map has one entry for: 4096, or a multiple of it where a smaller write is read, merged and written
-    /// whole.
+    /// Bytes per map entry: 4096, or a multiple of it; smaller writes are then read, merged and written as a whole.
     #[cfg_attr(feature = "serde", serde(default = "unit"))]
     pub indirection: u32,
-    /// Bytes of the computed state of a drive filled in order that lie together on one die before the next die follows: a part of a multi-plane
-    /// page, or all of it. 0 for all of it.
+    /// Contiguous bytes on one die, before the next die follows, in the computed state of a sequentially filled drive:
+    /// a part of a multi-plane page, or all of it. 0 for all of it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stripe: u32,
 }
 
-/// The indirection unit of drives that say none.
+/// The indirection unit of drives that specify none.
 #[cfg(feature = "serde")]
 fn unit() -> u32 {
     UNIT
 }
 
-/// A geometry that cannot be.
+/// An invalid geometry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GeometryError(pub String);
 
@@ -61,29 +61,29 @@ impl core::fmt::Display for GeometryError {
 
 impl core::error::Error for GeometryError {}
 
-/// A geometry in the numbers the translation layer computes with.
+/// A geometry in the units of the translation layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Dies.
+    /// Number of dies.
     pub dies: u32,
-    /// Slots of a multi-plane page.
+    /// Slots per multi-plane page.
     pub page_slots: u32,
-    /// Slots of a multi-plane block.
+    /// Slots per multi-plane block.
     pub block_slots: u32,
-    /// Usable blocks of a die.
+    /// Usable blocks per die.
     pub blocks: u32,
-    /// Slots of a die.
+    /// Slots per die.
     pub die_slots: u32,
     /// Logical pages of 4 KiB.
     pub logical: u32,
-    /// Of these, from the first on, those that hold data where a state says that the drive has been written; the others
-    /// are trimmed. All of them, unless [`Shape::filled_to`] says otherwise.
+    /// Logical pages, counted from the first one, that hold data in a written initial state; the others are trimmed.
+    /// All of them, unless set by [`Shape::filled_to`].
     pub written: u32,
-    /// Pages of 4 KiB that are written together, at a multiple of so many: the indirection unit.
+    /// Pages of 4 KiB that are written together, aligned to a multiple of this number: the indirection unit.
     pub together: u32,
-    /// Slots of a first fill in order that lie together on a die before the next die follows.
+    /// Contiguous slots on one die, before the next die follows, after a first sequential fill.
     pub stripe: u32,
 }
 
@@ -91,8 +91,9 @@ impl Geometry {
     /// Checks the geometry and computes its [`Shape`].
     ///
     /// # Errors
-    /// Says which figure is impossible: a zero, a page that is not whole units, more slots than 32 bits name, or too
-    /// little spare area for garbage collection to work (`spare_blocks` free and open blocks a die, and some more).
+    /// Names the invalid value: a zero, a page that is not a multiple of the unit, more slots than fit into 32 bits, or
+    /// too little spare area for garbage collection. GC needs `spare_blocks` free and open blocks per die, and a few
+    /// more.
     pub fn shape(&self, spare_blocks: u32) -> Result<Shape, GeometryError> {
         let fail = |what: String| Err(GeometryError(what));
         if let Some(name) = self.first_zero() {
@@ -137,7 +138,7 @@ impl Geometry {
                 "a multi-plane block has {block_slots} units of 4 KiB; at most 32767 fit the valid counts"
             ));
         }
-        // A quarter of the number space is left for the write buffer's own numbers.
+        // A quarter of the number range is reserved for slots of the write buffer.
         if slots >= 3 << 30 {
             return fail(format!("{slots} units of 4 KiB are more than 32 bits name"));
         }
@@ -162,7 +163,7 @@ impl Geometry {
         })
     }
 
-    /// The name of a count that is zero.
+    /// Returns the name of a count that is zero.
     fn first_zero(&self) -> Option<&'static str> {
         let counts = [
             ("channels", self.channels),
@@ -197,7 +198,7 @@ impl Geometry {
         stripe % u64::from(self.indirection) == 0 && page % stripe == 0
     }
 
-    /// Bytes of the whole array, reserved blocks included.
+    /// Returns the bytes of the whole array, reserved blocks included.
     pub fn raw_bytes(&self) -> u64 {
         u64::from(self.channels)
             * u64::from(self.dies_per_channel)
@@ -209,7 +210,8 @@ impl Geometry {
 }
 
 impl Shape {
-    /// With data in this share of the logical pages, 0 to 1, in whole indirection units; at least one of them.
+    /// Returns the shape with data in this share of the logical pages, 0 to 1, in whole indirection units; at least one
+    /// unit.
     #[must_use]
     pub fn filled_to(self, share: f64) -> Shape {
         let units = self.logical / self.together;
@@ -220,36 +222,36 @@ impl Shape {
         }
     }
 
-    /// Usable slots over all dies.
+    /// Returns the usable slots of all dies.
     pub fn slots(&self) -> u32 {
         self.dies * self.die_slots
     }
 
-    /// The die of a block.
+    /// Returns the die of a block.
     #[inline]
     pub fn die_of_block(&self, block: Block) -> Die {
         Die(block.0 / self.blocks)
     }
 
-    /// All dies.
+    /// Returns all dies.
     pub fn every_die(&self) -> impl Iterator<Item = Die> + Clone + use<> {
         (0..self.dies).map(Die)
     }
 
-    /// The `nth` block of a die, from 0 on.
+    /// Returns the `nth` block of a die, counted from 0.
     #[inline]
     pub fn block(&self, die: Die, nth: u32) -> Block {
         Block(die.0 * self.blocks + nth)
     }
 
-    /// The numbers of a die's blocks.
+    /// Returns the numbers of a die's blocks.
     #[inline]
     pub fn blocks_of(&self, die: Die) -> Range<usize> {
         let first = self.block(die, 0).index();
         first..first + self.blocks as usize
     }
 
-    /// The first slot of a block.
+    /// Returns the first slot of a block.
     #[inline]
     pub fn first_slot(&self, block: Block) -> Slot {
         Slot(block.0 * self.block_slots)

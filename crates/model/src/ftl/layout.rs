@@ -1,18 +1,20 @@
-//! Where the pages of a preconditioned drive are, as arithmetic instead of a table.
+//! Initial locations of the pages of a preconditioned drive, computed instead of stored.
 //!
-//! *Filled*: logical pages in order, striped over the dies: a multi-plane page at a time, or a part of one, so that what is
-//! read together is on several dies. *Steady*: the state that
-//! uniformly random overwriting with greedy collection tends to. Between two collections a block only loses valid
-//! pages, each at the same rate, so in the steady state the flow of blocks through every valid count is the same and the
-//! number of blocks with `i` valid pages is proportional to `1/i`, from a full block down to the victim's count (Van
-//! Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state drives", 2013,
-//! solves the same chain). That holds for the counts themselves, so the spread of blocks of one age is in it. In other
-//! words the k-th of N blocks has `S * x^(k/N)` valid slots of `S`, where `x` is the victim's share; `x` follows from
-//! the number of pages that must be somewhere. Which page is where is a seeded bijection.
+//! *Filled*: logical pages in sequence, striped over the dies in units of a multi-plane page or a part of one, so that
+//! data that is read together is on several dies. *Steady*: the limit state of uniformly random overwriting with greedy
+//! garbage collection.
 //!
-//! Part of the pages may hold no data (trimmed): what they would have taken is spare area like any other.
+//! Between two collections a block only loses valid pages, each at the same rate. In steady state, the flow of blocks
+//! through every valid count is therefore constant, and the number of blocks with `i` valid pages is proportional to
+//! `1/i`, from a full block down to the victim's count (Van Houdt, "A mean field model for a class of garbage
+//! collection algorithms in flash-based solid state drives", 2013, solves the same chain). This holds for the counts
+//! themselves, so the spread among blocks of one age is included. Equivalently, the k-th of N blocks has `S * x^(k/N)`
+//! valid slots of `S`, where `x` is the victim's share; `x` follows from the number of pages that must be stored. A
+//! seeded bijection determines which page is in which slot.
 //!
-//! All dies get the same counts; the random differences between dies come from the warm-up that follows.
+//! Some pages may hold no data (trimmed): the space that they would occupy is spare area like any other.
+//!
+//! All dies get the same counts; random differences between dies result from the warm-up that follows.
 
 use alloc::vec::Vec;
 
@@ -24,16 +26,17 @@ use super::numbers::{Die, Page, Slot};
 use super::permutation::Permutation;
 use crate::random::Stream;
 
-/// Places of all logical pages that hold data at the start: those from the first on that the shape says are written.
+/// Initial locations of all logical pages that hold data: the first pages, as many as the shape defines as written.
 #[derive(Clone, Debug)]
 pub struct Layout {
     shape: Shape,
     by: Divisors,
-    /// Random places, or in order.
+    /// For random locations; `None` for sequential ones.
     random: Option<Random>,
-    /// `first[b]..first[b + 1]` are the data slots of a die that are in block `b`, the same for every die.
+    /// `first[b]..first[b + 1]` are the data slots of a die that are in block `b`, equal for every die.
     first: Vec<u32>,
-    /// The block of a die in which to start looking for data slot `j`, at `j >> COARSE`; small, as it is asked at random.
+    /// Block of a die at which the search for data slot `j` starts, at `j >> COARSE`; small, because it is accessed at
+    /// random.
     coarse: Vec<u16>,
 }
 
@@ -41,15 +44,15 @@ pub struct Layout {
 struct Random {
     pages: Permutation,
     within_block: Permutation,
-    /// A block that is still being written: its data are its first slots.
+    /// A block that is still being written: its data occupies its first slots.
     open_block: u32,
 }
 
 /// `1 << COARSE` data slots share one entry of the coarse index.
 const COARSE: u32 = 9;
 
-/// The share of valid slots in the block that greedy collection takes, where `share` is the mean over all blocks.
-/// Solves `share = (1 - x) / -ln x`.
+/// Returns the share of valid slots in the block that greedy collection selects, where `share` is the mean over all
+/// blocks. Solves `share = (1 - x) / -ln x`.
 pub fn victim_share(share: f64) -> f64 {
     let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
     for _ in 0..200 {
@@ -63,14 +66,14 @@ pub fn victim_share(share: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Write amplification of greedy collection under uniformly random writes when a share `share` of the slots that are
-/// neither free nor kept back is valid: the closed formula of many blocks of many pages.
+/// Returns the write amplification of greedy collection under uniformly random writes, if a share `share` of the slots
+/// that are neither free nor reserved is valid: the closed formula for many blocks of many pages.
 pub fn closed_form_write_amplification(share: f64) -> f64 {
     1.0 / (1.0 - victim_share(share))
 }
 
 impl Layout {
-    /// Written from end to end in order.
+    /// Returns the layout after one sequential fill.
     pub fn filled(shape: Shape) -> Layout {
         let data = data_slots(shape);
         let counts: Vec<u32> = (0..shape.blocks)
@@ -82,15 +85,15 @@ impl Layout {
         Layout::with_counts(shape, &counts, None)
     }
 
-    /// As greedy collection keeps it under uniformly random writes, with `free` blocks of each die erased, and the
-    /// newest block (block 0) half written by collection.
+    /// Returns the layout that greedy collection reaches under uniformly random writes, with `free` blocks of each die
+    /// erased, and the newest block (block 0) half written by collection.
     pub fn steady(shape: Shape, free: u32, seed: u64) -> Layout {
         let data = data_slots(shape);
         let half_page = shape.block_slots / 2 / shape.page_slots * shape.page_slots;
-        // Whole pages: the next one is written behind them.
+        // Whole pages: the next one is written after them.
         let half = half_page.min(data / shape.page_slots * shape.page_slots);
         let closed = shape.blocks - free - 1;
-        // What is written together lies together.
+        // Pages of an indirection unit are stored together.
         let whole = shape.together;
         let mut counts = steady_counts(shape.block_slots / whole, closed, (data - half) / whole);
         for count in &mut counts {
@@ -121,7 +124,7 @@ impl Layout {
             while block + 1 < counts.len() && first[block + 1] <= entry << COARSE {
                 block += 1;
             }
-            // Beyond what fits the search begins early.
+            // For values that do not fit, the search starts early.
             coarse.push(u16::try_from(block).unwrap_or(u16::MAX));
         }
         Layout {
@@ -133,14 +136,14 @@ impl Layout {
         }
     }
 
-    /// The block that collection is writing at the start and how many of its slots are written, if there is one.
+    /// Returns the block that collection is writing at the start and the number of its written slots, if there is one.
     pub fn open_block(&self) -> Option<(u32, u32)> {
         let random = self.random?;
         let block = random.open_block as usize;
         Some((random.open_block, self.first[block + 1] - self.first[block]))
     }
 
-    /// The slot of a logical page; `None` if it holds no data.
+    /// Returns the initial slot of a logical page; `None` if it holds no data.
     #[inline]
     pub fn slot_of(&self, page: Page) -> Option<Slot> {
         let shape = &self.shape;
@@ -173,7 +176,7 @@ impl Layout {
         ))
     }
 
-    /// The logical page that was in a slot at the start, if any was.
+    /// Returns the logical page that was in a slot at the start, if any.
     #[inline]
     pub fn page_of(&self, slot: Slot) -> Option<Page> {
         let shape = &self.shape;
@@ -204,7 +207,7 @@ impl Layout {
         }))
     }
 
-    /// Valid slots of the `nth` block of a die at the start.
+    /// Returns the valid slots of the `nth` block of a die at the start.
     pub fn valid(&self, die: Die, nth: u32) -> u32 {
         let shape = &self.shape;
         let (from, to) = (self.first[nth as usize], self.first[nth as usize + 1]);
@@ -222,7 +225,7 @@ impl Layout {
     }
 }
 
-/// Where the indirection unit of this page or slot goes, and the same place in it.
+/// Maps the indirection unit of this page or slot, and keeps the position within the unit.
 #[inline]
 fn together(at: u32, shape: &Shape, goes: impl Fn(u32) -> u32) -> u32 {
     match shape.together {
@@ -236,12 +239,12 @@ fn tweak(die: u32, block: u32) -> u32 {
     die.wrapping_mul(0x9e37_79b9) ^ block.wrapping_mul(0x85eb_ca6b)
 }
 
-/// Data slots of the fullest die: logical pages are dealt out a stripe at a time.
+/// Returns the data slots of the fullest die: logical pages are distributed one stripe at a time.
 fn data_slots(shape: Shape) -> u32 {
     shape.written.div_ceil(shape.stripe).div_ceil(shape.dies) * shape.stripe
 }
 
-/// Valid counts of `blocks` blocks, newest first, that sum to `data`.
+/// Returns the valid counts of `blocks` blocks, newest first, with the sum `data`.
 fn steady_counts(block_slots: u32, blocks: u32, data: u32) -> Vec<u32> {
     let share = f64::from(data) / (f64::from(blocks) * f64::from(block_slots));
     let ratio = libm::log(victim_share(share.min(1.0 - 1e-9)));
@@ -254,7 +257,7 @@ fn steady_counts(block_slots: u32, blocks: u32, data: u32) -> Vec<u32> {
         given += count;
         counts.push(count);
     }
-    // The midpoint rule is not exact: spread what is left over, one slot a block.
+    // The midpoint rule is not exact: the remainder is distributed, one slot per block.
     let mut block = 0;
     while given != data {
         let count = &mut counts[block % blocks as usize];
@@ -331,7 +334,7 @@ mod tests {
             let slots = u64::from(channels) * 2 * 24 * 16 * 8;
             for together in [1, 2, 4] {
                 let shape = shape(channels, (slots as f64 * size) as u64, together);
-                // An indirection unit at least, a page at most.
+                // At least an indirection unit, at most a page.
                 let finer = Shape { stripe: 4, ..shape };
                 let fine = Shape { stripe: together, ..shape };
                 for shape in [shape, shape.filled_to(filled), finer, fine, fine.filled_to(filled)] {
@@ -342,14 +345,14 @@ mod tests {
                     check(shape, &steady);
                 }
             }
-            // Nothing is a power of two.
+            // No value is a power of two.
             let odd = of_planes(3, channels, (slots as f64 * 1.5 * size) as u64, 1);
             check(odd, &Layout::filled(odd));
             check(odd, &Layout::steady(odd, 3, seed));
         }
     }
 
-    /// Neighbours are on neighbouring dies, and a page has every so many-th of them.
+    /// Neighbouring pages are on neighbouring dies, and a multi-plane page contains them at a fixed distance.
     #[test]
     fn a_first_fill_is_dealt_out_by_stripes() {
         let shape = Shape {

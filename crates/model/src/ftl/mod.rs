@@ -1,12 +1,12 @@
-//! The translation layer of a NAND drive: which slot holds which page, without any notion of time.
+//! Flash translation layer (FTL) of a NAND drive: the mapping between pages and slots, without any notion of time.
 //!
-//! Page map of 4 bytes an entry both ways, lazy invalidation (a slot is valid if the map still points at it), one open
-//! block for the host and one for collection on each die, greedy choice of the victim among a die's closed blocks.
-//! `media::nand::Nand` asks it where things are and tells it what has been programmed; [`Replay`] writes
-//! without time, for warm-up and as the brute-force way to precondition.
+//! Page map with 4 bytes per entry in both directions; lazy invalidation (a slot is valid if the map still points to
+//! it); on each die, one open block for the host and one for garbage collection (GC); greedy selection of the victim
+//! among a die's closed blocks. `media::nand::Nand` looks up locations here and reports what has been programmed.
+//! [`Replay`] writes without time, for warm-up and as the brute-force way of preconditioning.
 //!
-//! Leaves out: separation of hot and cold data, wear levelling beyond taking erased blocks in turn, and the medium
-//! traffic of the map itself (whole maps are in the DRAM of these drives).
+//! Not modelled: separation of hot and cold data, wear levelling beyond using erased blocks in order, and the medium
+//! traffic of the map itself (the whole map is in the DRAM of these drives).
 
 mod account;
 mod changed;
@@ -52,16 +52,16 @@ use reverse::Reverse;
 use slc::SlcPool;
 use stale::Stale;
 
-/// A page that is nowhere: never written, or deallocated.
+/// A page without a location: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;
 /// In the reverse map: a slot that was programmed without data.
 const PADDING: u32 = u32::MAX;
-/// Bit of a block's count that says it must not be collected: free, open, or being collected.
+/// Bit of a block's count that marks it as excluded from GC: free, open, or being collected.
 const BUSY: u16 = 0x8000;
-/// Free blocks of a die that only collection may open, so that it can always finish.
+/// Free blocks per die that only GC may open, so that GC can always finish.
 const COLLECTION_RESERVE: u32 = 1;
 
-/// Who writes into an open block.
+/// The writer of an open block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Writer {
@@ -69,7 +69,7 @@ pub enum Writer {
     Host = 0,
     /// Garbage collection.
     Collection = 1,
-    /// The host, into blocks of one bit a cell.
+    /// The host, into blocks of one bit per cell (pSLC).
     Slc = 2,
 }
 
@@ -79,35 +79,35 @@ struct OpenBlock {
     next: u32,
 }
 
-/// How many free blocks a die keeps.
+/// Threshold of free blocks per die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Watermark {
-    /// A die with at most this many free blocks collects, as fast as the host writes; at least 2.
+    /// A die with at most this many free blocks collects as fast as the host writes; at least 2.
     pub low: u32,
 }
 
 impl Watermark {
-    /// Blocks of a die that hold no data in the steady state: free ones and open ones.
+    /// Returns the blocks of a die that hold no data in steady state: free ones and open ones.
     pub fn spare_blocks(self) -> u32 {
         self.low + 2
     }
 }
 
-/// The translation layer of one drive.
+/// The flash translation layer of one drive.
 #[derive(Clone, Debug)]
 pub struct Ftl {
     shape: Shape,
     by: Divisors,
     watermark: Watermark,
-    /// `None` if nothing was written at the start.
+    /// Initial layout; `None` if nothing was written at the start.
     layout: Option<Layout>,
     map: Map,
     /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there.
     reverse: Reverse,
-    /// Slots that were programmed and are not valid any more. Means nothing for erased slots.
+    /// Slots that were programmed and are no longer valid. Undefined for erased slots.
     stale: Stale,
-    /// By block: something may have been programmed there since the start, so `reverse` may have entries of it.
+    /// By block: whether it may have been programmed since the start, so that `reverse` may have entries for it.
     opened: Vec<bool>,
     /// By block: valid slots, and [`BUSY`].
     valid: Vec<u16>,
@@ -118,17 +118,17 @@ pub struct Ftl {
     account: Account,
     /// By block: whether its entries of `reverse` may have changed since a state was saved.
     changed: Changed,
-    /// What is in the tables does not hold yet: all pages are where the layout put them.
+    /// The content of the tables does not apply yet: all pages are at their initial locations.
     asleep: bool,
 }
 
 impl Ftl {
-    /// A drive with this layout, or with nothing written.
+    /// Creates the FTL of a drive with this layout, or with nothing written.
     pub fn new(shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
         Ftl::with_tables(shape, watermark, layout, Tables::new(&shape))
     }
 
-    /// As [`Ftl::new`], in tables of this shape that hold nothing.
+    /// Like [`Ftl::new`], with tables of this shape that are empty.
     fn with_tables(
         shape: Shape,
         watermark: Watermark,
@@ -177,7 +177,7 @@ impl Ftl {
         ftl
     }
 
-    /// Slots that are erased and may be programmed.
+    /// Returns the slots that are erased and can be programmed.
     fn room(&self) -> u64 {
         let slots = u64::from(self.shape.block_slots);
         let open = self.open.iter().flatten();
@@ -185,15 +185,16 @@ impl Ftl {
         u64::from(self.free.all()) * slots + rest
     }
 
-    /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise. Where there is no room for another,
-    /// the host waits until one has been emptied if the drive `folds`, and writes other blocks if not.
+    /// Allows up to `most` free blocks of each die to be written as pSLC (one bit per cell instead of `bits`). If there
+    /// is no space for another pSLC block, the host waits until one has been emptied if the drive `folds`, and writes
+    /// normal blocks otherwise.
     pub fn with_slc(self, most: u32, bits: u32, folds: bool) -> Ftl {
         let page = self.shape.page_slots;
         let slots = self.shape.block_slots / bits / page * page;
         self.with_slc_of(most, slots, folds)
     }
 
-    /// As [`Ftl::with_slc`], with so many slots in such a block.
+    /// Like [`Ftl::with_slc`], with `slots` slots per pSLC block.
     fn with_slc_of(mut self, most: u32, slots: u32, folds: bool) -> Ftl {
         let blocks = self.valid.len();
         let dies = self.shape.dies;
@@ -201,14 +202,14 @@ impl Ftl {
         self
     }
 
-    /// The blocks of one bit a cell of a die whose host waits for them, as long as it has some.
+    /// Returns the pSLC blocks of a die whose host waits for them to be folded, if it has any.
     #[inline]
     fn folding(&self, die: Die) -> Option<&SlcPool> {
         let slc = self.slc.as_ref()?;
         (slc.folds && slc.used(die) > 0).then_some(slc)
     }
 
-    /// Where the host's next page on a die goes; `None` if it has to wait for collection.
+    /// Returns the block type of the host's next page on a die; `None` if it must wait for GC.
     #[inline]
     pub fn host_writer(&self, die: Die) -> Option<Writer> {
         if self.has_page(die, Writer::Slc) {
@@ -218,7 +219,7 @@ impl Ftl {
         other.then_some(Writer::Host)
     }
 
-    /// Whether collection has to make a block free before the host can have a page of a die.
+    /// Whether GC must free a block before the host can get a page of a die.
     #[inline]
     pub fn host_waits(&self, die: Die) -> bool {
         match self.folding(die) {
@@ -227,7 +228,7 @@ impl Ftl {
         }
     }
 
-    /// What a page of the host's takes from a die's budget: the room that it uses up, which is more in blocks of one bit a cell.
+    /// Returns the price of a host page in a die's budget: the space that it uses, which is larger in pSLC blocks.
     #[inline]
     pub fn host_price(&self, die: Die) -> i64 {
         let price = page_price(&self.shape);
@@ -237,19 +238,19 @@ impl Ftl {
         }
     }
 
-    /// Blocks of a die that hold one bit a cell.
+    /// Returns the number of pSLC blocks of a die.
     pub fn slc_blocks(&self, die: Die) -> u32 {
         self.slc.as_ref().map_or(0, |slc| slc.used(die))
     }
 
-    /// Whether a slot is in a block of one bit a cell.
+    /// Whether a slot is in a pSLC block.
     #[inline]
     pub fn is_slc(&self, slot: Slot) -> bool {
         let block = self.by.block_of(slot).index();
         self.slc.as_ref().is_some_and(|slc| slc.is(block))
     }
 
-    /// Makes a block of the layout the one that collection goes on writing.
+    /// Makes a block of the layout the open block of GC.
     fn reopen(&mut self, die: Die, block: Block, written: u32) {
         if self.valid[block.index()] & !BUSY == 0 || written == self.shape.block_slots {
             return;
@@ -262,45 +263,46 @@ impl Ftl {
         };
     }
 
-    /// The shape of the array.
+    /// Returns the shape of the array.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// What has been done so far.
+    /// Returns the counters so far.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// A unit of host data, or of padding, will need a slot: it takes its part of what making room has cost.
+    /// Charges a unit of host data, or of padding, which will use a slot: it is charged its share of the cost of
+    /// freeing space.
     #[inline]
     pub fn charge(&mut self) {
         self.account.charge();
     }
 
-    /// Copies that the next unit will be charged.
+    /// Returns the GC copies that the next unit will be charged.
     pub fn price(&self) -> f64 {
         self.account.price()
     }
 
-    /// Copies that collection has made for the room of all units charged.
+    /// Returns the GC copies charged to all units so far.
     pub fn charged(&self) -> f64 {
         self.account.charged()
     }
 
-    /// Erased blocks over all blocks.
+    /// Returns the number of erased blocks divided by that of all blocks.
     pub fn free_share(&self) -> f64 {
         f64::from(self.free.all()) / self.valid.len() as f64
     }
 
-    /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
+    /// Records that the newest version of `page` is in a slot of the write buffer; returns its previous location.
     #[inline]
     pub fn stage(&mut self, page: Page, held: BufferSlot) -> Place {
         let value = self.buffer_base() + held.0;
         self.replace(page, value)
     }
 
-    /// Forgets a page; returns where it was.
+    /// Deallocates a page; returns its previous location.
     pub fn deallocate(&mut self, page: Page) -> Place {
         self.replace(page, UNMAPPED)
     }
@@ -315,8 +317,8 @@ impl Ftl {
         old
     }
 
-    /// Takes note that a page of the write buffer has been programmed into `slot`. False if it was overwritten or
-    /// deallocated meanwhile, so that the slot is stale.
+    /// Records that a page of the write buffer has been programmed into `slot`. Returns false if the page was
+    /// overwritten or deallocated meanwhile, so that the slot is stale.
     #[inline]
     pub fn settle(&mut self, page: Page, held: BufferSlot, slot: Slot) -> bool {
         self.traffic.host += 1;
@@ -330,7 +332,7 @@ impl Ftl {
         newest
     }
 
-    /// The logical page that is valid in `slot`, if one is. Collection asks for every slot of a victim.
+    /// Returns the logical page that is valid in `slot`, if any. GC calls this for every slot of a victim.
     #[inline(always)]
     pub fn valid_page(&self, slot: Slot) -> Option<Page> {
         if self.asleep {
@@ -346,7 +348,7 @@ impl Ftl {
         }
     }
 
-    /// Takes note of what was programmed into `slot`, and whether it is still the page's newest version.
+    /// Records what was programmed into `slot`, and whether it is still the page's newest version.
     #[inline]
     fn programmed(&mut self, slot: Slot, page: Page, newest: bool) {
         let block = self.by.block_of(slot).index();
@@ -360,34 +362,35 @@ impl Ftl {
         }
     }
 
-    /// Takes note that what is in `slot` is not valid any more.
+    /// Records that the content of `slot` is no longer valid.
     #[inline]
     fn invalidate(&mut self, slot: Slot) {
         self.stale.insert_later(slot);
         self.valid[self.by.block_of(slot).index()] -= 1;
     }
 
-    /// To be called before many [`Ftl::valid_page`]s: sets what [`Ftl::stage`] has put off.
+    /// Must be called before a series of [`Ftl::valid_page`] calls: applies the updates that [`Ftl::stage`] has
+    /// deferred.
     #[inline]
     pub fn catch_up(&mut self) {
         self.stale.catch_up();
     }
 
-    /// To be called before many [`Ftl::relocate`]s with the pages that will be moved: brings their entries into the
-    /// cache.
+    /// Should be called before a series of [`Ftl::relocate`] calls, with the pages that will be moved: brings their
+    /// entries into the cache.
     #[inline]
     pub fn touch_each(&self, pages: impl Iterator<Item = Page> + Clone) {
         self.map.touch(pages);
     }
 
-    /// Tells where those tables are in memory that are looked up at random all over. (The reverse map is not: it is gone
-    /// through block by block.) They stay there.
+    /// Reports the memory ranges of the tables that are accessed at random. (The reverse map is not: it is accessed
+    /// block by block.) They do not move.
     pub fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
         self.map.tables().into_iter().for_each(&mut *tell);
         tell(self.stale.table());
     }
 
-    /// Takes note that collection has programmed the copy of `page` from slot `from` into `to`. False if the page was
+    /// Records that GC has programmed the copy of `page` from slot `from` into `to`. Returns false if the page was
     /// written or deallocated meanwhile.
     #[inline]
     pub fn relocate(&mut self, page: Page, from: Slot, to: Slot) -> bool {
@@ -396,7 +399,7 @@ impl Ftl {
         self.stale.catch_up();
         debug_assert!(!self.asleep);
         let entry = self.map.entry(page);
-        // A page that has not been written since the start was read from where the layout put it.
+        // A page that has not been written since the start was read from its initial location.
         let newest = *entry == INITIAL || *entry == from.0 + 1;
         if newest {
             *entry = to.0 + 1;
@@ -410,13 +413,13 @@ impl Ftl {
         newest
     }
 
-    /// Takes note of slots that collection has programmed and had begun before time zero: where their units are is known from
-    /// the warm-up, and so is what room has cost.
+    /// Records slots that GC has programmed after it began before time zero: the locations of their units are known
+    /// from the warm-up, and so is the cost of space.
     pub fn copies_programmed(&mut self, slots: u32) {
         self.traffic.moved += u64::from(slots);
     }
 
-    /// Takes note that a slot was programmed without data, to complete a page of the host's or of collection's.
+    /// Records that a slot was programmed without data, to complete a page of the host or of GC.
     #[inline]
     pub fn pad(&mut self, slot: Slot, writer: Writer) {
         self.traffic.padded += 1;
@@ -429,8 +432,8 @@ impl Ftl {
         self.changed.mark(self.by.block_of(slot).index());
     }
 
-    /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no
-    /// block left that this writer may open.
+    /// Returns the first slot of the next page of a die for this writer, opening a block if necessary; `None` if the
+    /// die has no block left that this writer may open.
     pub fn take_page(&mut self, die: Die, writer: Writer) -> Option<Slot> {
         if !self.has_page(die, writer) {
             return None;
@@ -448,14 +451,14 @@ impl Ftl {
         }
         let slot = shape.first_slot(open.block).plus(open.next);
         open.next += shape.page_slots;
-        // The rest of a block with one bit a cell is no room.
+        // The rest of a pSLC block is not usable space.
         let last = open.next >= limit;
         let lost = if last { shape.block_slots - limit } else { 0 };
         self.account.taken(shape.page_slots + lost);
         Some(slot)
     }
 
-    /// Slots that this writer puts into a block.
+    /// Returns the slots that this writer puts into a block.
     #[inline]
     fn block_limit(&self, writer: Writer) -> u32 {
         match (writer, &self.slc) {
@@ -464,14 +467,14 @@ impl Ftl {
         }
     }
 
-    /// Whether [`Ftl::take_page`] would give this writer a page.
+    /// Whether [`Ftl::take_page`] would return a page for this writer.
     #[inline]
     pub fn has_page(&self, die: Die, writer: Writer) -> bool {
         let free = self.free.of(die);
         let may_open = match (writer, &self.slc) {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
-            // Only from blocks that nobody will miss soon, unless others are emptied for it.
+            // Only from blocks that will not be needed soon, unless others are emptied for it.
             (Writer::Slc, Some(slc)) => {
                 let kept = match slc.folds && slc.used(die) > 0 {
                     true => COLLECTION_RESERVE,
@@ -484,7 +487,7 @@ impl Ftl {
         may_open || self.open[die.index()][writer as usize].next < self.block_limit(writer)
     }
 
-    /// To be called when the program of the page at `slot` has ended: a block that is full may be collected from now.
+    /// Must be called when the program of the page at `slot` has ended: a full block can then be collected.
     #[inline]
     pub fn page_programmed(&mut self, slot: Slot) {
         let block = self.by.block_of(slot);
@@ -498,19 +501,19 @@ impl Ftl {
         }
     }
 
-    /// Whether a die is so short of free blocks that it should collect.
+    /// Whether a die has so few free blocks that it should collect.
     #[inline]
     pub fn wants_collection(&self, die: Die) -> bool {
         self.free.of(die) <= self.watermark.low
     }
 
-    /// Free blocks of a die.
+    /// Returns the number of free blocks of a die.
     pub fn free_blocks(&self, die: Die) -> u32 {
         self.free.of(die)
     }
 
-    /// Takes the closed block of a die with the fewest valid slots, if collecting it frees at least a page; returns
-    /// it and its valid count.
+    /// Removes and returns the closed block of a die with the fewest valid slots, and its valid count, if collecting it
+    /// frees at least a page.
     pub fn take_victim(&mut self, die: Die) -> Option<(Block, u32)> {
         let counts = &mut self.valid[self.shape.blocks_of(die)];
         let least = counts.iter().copied().min()?;
@@ -522,7 +525,7 @@ impl Ftl {
         Some((self.shape.block(die, at as u32), u32::from(least)))
     }
 
-    /// As [`Ftl::take_victim`], but among the blocks of one bit a cell only, however full they are.
+    /// Like [`Ftl::take_victim`], but only among pSLC blocks, however full they are.
     pub fn take_slc_victim(&mut self, die: Die) -> Option<(Block, u32)> {
         let slc = self.slc.as_ref()?;
         let blocks = self.shape.blocks_of(die);
@@ -534,19 +537,19 @@ impl Ftl {
         Some((Block(block as u32), valid))
     }
 
-    /// Valid slots in a block.
+    /// Returns the number of valid slots in a block.
     #[inline]
     pub fn valid_in(&self, block: Block) -> u32 {
         u32::from(self.valid[block.index()] & !BUSY)
     }
 
-    /// Collection has looked at so many slots of a victim.
+    /// GC has examined `slots` slots of a victim.
     #[inline]
     fn collected(&mut self, slots: u32) {
         self.account.collected(slots);
     }
 
-    /// Takes note that a block, all of whose pages have moved, has been erased.
+    /// Records that a block, all of whose pages have moved, has been erased.
     pub fn erased(&mut self, block: Block) {
         debug_assert_eq!(
             self.valid[block.index()],
@@ -554,7 +557,7 @@ impl Ftl {
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
-        // Nothing put off may come true after the block's slots have been programmed again.
+        // Deferred updates must be applied before the block's slots are programmed again.
         self.stale.catch_up();
         let die = self.shape.die_of_block(block);
         if let Some(slc) = &mut self.slc {
@@ -563,10 +566,11 @@ impl Ftl {
         self.free.push(die, block);
     }
 
-    /// Checks what must always hold; for tests, as it looks at every slot and page.
+    /// Checks the invariants; for tests, because it examines every slot and page.
     ///
     /// # Panics
-    /// If a page on the medium is not where the reverse map says, or a valid count is not the number of valid slots.
+    /// If a page on the medium is not in the slot that the reverse map names, or a valid count is not the number of
+    /// valid slots.
     pub fn check(&self) {
         let mut counted = vec![0u16; self.valid.len()];
         for page in (0..self.shape.logical).map(Page) {

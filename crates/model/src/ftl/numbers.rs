@@ -1,8 +1,8 @@
-//! Numbers of dies, blocks, slots, pages and places in the buffer, each a type of its own, so that none is taken for
-//! another. They are 32 bits wide and cost what a `u32` costs.
+//! Numbers of dies, blocks, slots, pages and buffer slots. Each is a separate type, so that they cannot be confused.
+//! They are 32 bits wide and cost as much as a `u32`.
 //!
-//! A multi-plane page has no number: it is named by its first slot. Leaves out planes, which are read, programmed and
-//! erased together and so have no numbers either.
+//! A multi-plane page has no number: it is identified by its first slot. Planes have no numbers either, because they
+//! are read, programmed and erased together.
 
 macro_rules! number {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
@@ -11,7 +11,7 @@ macro_rules! number {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As an index into what is kept by this number.
+            /// Returns the number as an index into a table.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -21,20 +21,20 @@ macro_rules! number {
 }
 
 number! {
-    /// A die, from 0 on; die `d` is on channel `d % channels`.
+    /// A die, counted from 0; die `d` is on channel `d % channels`.
     Die,
-    /// A multi-plane block, among those of all dies.
+    /// A multi-plane block, numbered over all dies.
     Block,
-    /// A place for one 4 KiB unit on the medium, among those of all dies.
+    /// A slot for one 4 KiB unit on the medium, numbered over all dies.
     Slot,
-    /// A logical page of 4 KiB: an offset of the host's over 4096.
+    /// A logical page of 4 KiB: a host offset divided by 4096.
     Page,
-    /// A place for one 4 KiB unit in the write buffer.
+    /// A slot for one 4 KiB unit in the write buffer.
     BufferSlot,
 }
 
 impl Slot {
-    /// The slot so many further on.
+    /// Returns the slot that is `slots` further on.
     #[inline]
     pub const fn plus(self, slots: u32) -> Slot {
         Slot(self.0 + slots)
@@ -42,7 +42,7 @@ impl Slot {
 }
 
 impl Page {
-    /// The page so many further on.
+    /// Returns the page that is `pages` further on.
     #[inline]
     pub const fn plus(self, pages: u32) -> Page {
         Page(self.0 + pages)

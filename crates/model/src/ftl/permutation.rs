@@ -1,7 +1,7 @@
 //! A seeded bijection of `0..n`, computable both ways in a few nanoseconds.
 //!
 //! Three multiplications by odd numbers with additions, and two xor-shifts between them, each invertible on `bits`
-//! bits; values beyond `n` are sent round again (cycle walking), at most two rounds on average. It only has to spread
+//! bits. Values beyond `n` are permuted again (cycle walking), at most two rounds on average. It only needs to spread
 //! pages as a random fill would: it is not a cipher.
 
 use crate::random::Stream;
@@ -17,7 +17,7 @@ pub struct Permutation {
     addends: [u32; 3],
 }
 
-/// The inverse of an odd number modulo 2^32, by Newton's iteration (each step doubles the correct bits).
+/// Returns the inverse of an odd number modulo 2^32, by Newton's iteration (each step doubles the correct bits).
 fn inverse_of_odd(a: u32) -> u32 {
     let mut x = a;
     for _ in 0..5 {
@@ -27,7 +27,7 @@ fn inverse_of_odd(a: u32) -> u32 {
 }
 
 impl Permutation {
-    /// A bijection of `0..n` drawn from `random`; `n` must not be zero.
+    /// Creates a bijection of `0..n`, drawn from `random`; `n` must not be zero.
     pub fn new(n: u32, random: &mut Stream) -> Permutation {
         let bits = (32 - (n - 1).leading_zeros()).max(1);
         let mask = if bits == 32 {
@@ -46,7 +46,7 @@ impl Permutation {
         }
     }
 
-    /// Where `x` goes; `x` must be below `n`. `tweak` chooses one of 2^32 bijections.
+    /// Returns the image of `x`, which must be below `n`. `tweak` selects one of 2^32 bijections.
     #[inline]
     pub fn forward(&self, mut x: u32, tweak: u32) -> u32 {
         loop {
@@ -65,7 +65,7 @@ impl Permutation {
         }
     }
 
-    /// Where `y` came from, with the same `tweak`.
+    /// Returns the preimage of `y`, with the same `tweak`.
     #[inline]
     pub fn backward(&self, mut y: u32, tweak: u32) -> u32 {
         loop {
@@ -118,7 +118,7 @@ mod tests {
                 gap < n / 100
             })
             .count();
-        // Two random places are within 1 % of the range in about 2 % of cases.
+        // Two random positions are within 1 % of the range in about 2 % of cases.
         assert!(
             (1_000..4_000).contains(&near),
             "{near} of 100000 neighbours stayed near"

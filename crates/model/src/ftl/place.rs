@@ -1,4 +1,4 @@
-//! Where logical pages are: in the map, or where the layout had them.
+//! Look-up of the location of logical pages: in the map, or in the initial layout.
 
 use alloc::vec::Vec;
 
@@ -6,10 +6,10 @@ use super::map::INITIAL;
 use super::numbers::{BufferSlot, Page, Slot};
 use super::{Ftl, UNMAPPED};
 
-/// Where a logical page is.
+/// Location of a logical page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Nowhere: it reads as zeroes.
+    /// No location: it reads as zeroes.
     Unmapped,
     /// In this slot of the write buffer.
     Buffer(BufferSlot),
@@ -17,17 +17,17 @@ pub enum Place {
     Flash(Slot),
 }
 
-/// Where the layout has a page that has been asked for, if it tells where that is.
+/// Location of a page in the layout, computed in advance, if the layout determines the page's location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Foreseen(u32);
 
 impl Foreseen {
-    /// Nothing has been foreseen.
+    /// No location was computed in advance.
     pub const NOTHING: Foreseen = Foreseen(INITIAL);
 }
 
 impl Ftl {
-    /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
+    /// Returns one more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
     #[inline]
     pub(super) fn resolve(&self, entry: u32, page: Page) -> u32 {
         if self.is_of_layout(entry) {
@@ -36,13 +36,13 @@ impl Ftl {
         entry
     }
 
-    /// Whether the layout tells where a page is, and not its entry.
+    /// Whether the layout, and not its entry, determines a page's location.
     #[inline]
     fn is_of_layout(&self, entry: u32) -> bool {
         entry == INITIAL || self.asleep
     }
 
-    /// Where the layout has a page.
+    /// Returns the location of a page in the layout.
     #[inline]
     fn at_start(&self, page: Page) -> u32 {
         let layout = self.layout.as_ref();
@@ -67,15 +67,15 @@ impl Ftl {
         }
     }
 
-    /// Where a logical page is.
+    /// Returns the location of a logical page.
     #[inline]
     pub fn locate(&self, page: Page) -> Place {
         let resolved = self.resolve(self.map.get(page), page);
         self.place(resolved)
     }
 
-    /// Brings the map's entry of a page into the cache, and computes where the layout had it, if that tells where it is:
-    /// both take long, and what a command does before it asks need not wait for them.
+    /// Brings the map entry of a page into the cache. If the layout determines the page's location, computes it. Both
+    /// take long, and the work of a command before its look-up need not wait for them.
     #[inline]
     pub fn foresee(&self, page: Page) -> Foreseen {
         match self.is_of_layout(self.map.get(page)) {
@@ -84,7 +84,7 @@ impl Ftl {
         }
     }
 
-    /// Where a logical page is of which this has been foreseen.
+    /// Returns the location of a logical page, with the result of [`Ftl::foresee`] for it.
     #[inline]
     pub fn locate_foreseen(&self, page: Page, foreseen: Foreseen) -> Place {
         let entry = self.map.get(page);
@@ -94,7 +94,7 @@ impl Ftl {
         }
     }
 
-    /// Where `count` logical pages from `first` on are.
+    /// Appends the locations of `count` logical pages, starting at `first`.
     #[inline]
     pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<Place>) {
         places.clear();

@@ -1,8 +1,8 @@
 //! Writing without time: the same translation layer, die after die, as fast as memory allows.
 //!
-//! Used to warm up a computed steady state until its write amplification no longer moves, and as the brute-force way
-//! to precondition (write everything, twice), which tests hold the computed way against. Dies collect in the steps of
-//! the drive (see [`Collecting`]), so that each stops somewhere within a victim, as it would be met at any moment.
+//! Used to warm up a computed steady state until its write amplification converges, and as the brute-force way of
+//! preconditioning (write everything, twice), with which tests compare the computed way. Dies collect in the steps of
+//! the drive (see [`Collecting`]), so that each stops in the middle of a victim, as at a random moment.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,30 +18,30 @@ struct Filling {
     used: u32,
 }
 
-/// Writes pages into a translation layer without time. [`Replay::finish`] or [`Replay::stop`] must end it.
+/// Writes pages into a translation layer without time. It must be ended with [`Replay::finish`] or [`Replay::stop`].
 #[derive(Debug)]
 pub struct Replay<'a> {
     ftl: &'a mut Ftl,
     host: Option<Filling>,
-    /// By die.
+    /// GC state by die.
     collecting: Vec<Collecting>,
     next_die: Die,
     victims: u64,
-    /// Valid slots of all victims.
+    /// Sum of the valid slots of all victims.
     kept: u64,
 }
 
 impl<'a> Replay<'a> {
-    /// Begins to write.
+    /// Starts to write.
     pub fn new(ftl: &'a mut Ftl) -> Replay<'a> {
         let mut collecting = Collecting::new(&ftl.shape);
-        // As under load, where the host takes what is earned at once.
+        // As under load, where the host uses the budget at once.
         collecting.budget = 0;
         let dies = ftl.shape.dies as usize;
         Replay::go_on(ftl, vec![collecting; dies])
     }
 
-    /// Goes on to write where collection has come so far.
+    /// Continues to write from this state of GC.
     pub fn go_on(ftl: &'a mut Ftl, collecting: Vec<Collecting>) -> Replay<'a> {
         Replay {
             ftl,
@@ -63,7 +63,7 @@ impl<'a> Replay<'a> {
         self.put(page);
     }
 
-    /// Writes a page to this die, which must be able to take it.
+    /// Writes a page to this die, which must have space for it.
     fn write_to(&mut self, page: Page, die: Die) {
         if self.host.is_none() {
             self.open_page(die);
@@ -72,7 +72,7 @@ impl<'a> Replay<'a> {
     }
 
     fn open_page(&mut self, mut die: Die) {
-        // A die whose blocks are all full of valid data cannot take a page until some are overwritten.
+        // A die whose blocks are all full of valid data cannot accept a page until data is overwritten.
         for _ in 0..self.ftl.shape.dies {
             let price = page_price(&self.ftl.shape);
             self.earn(die, price);
@@ -88,7 +88,7 @@ impl<'a> Replay<'a> {
         unreachable!("validated geometry leaves every drive a page to write");
     }
 
-    /// The die whose turn is after this one's.
+    /// Returns the die that follows this one.
     fn after(&self, die: Die) -> Die {
         Die((die.0 + 1) % self.ftl.shape.dies)
     }
@@ -122,7 +122,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The next step of collection on a die; false if there is none.
+    /// Executes the next step of GC on a die; false if there is none.
     fn collect(&mut self, die: Die) -> bool {
         let shape = self.ftl.shape;
         let index = die.index();
@@ -159,7 +159,7 @@ impl<'a> Replay<'a> {
         true
     }
 
-    /// Programs a page of copies, padded if there are too few; nothing if there are none.
+    /// Programs a page of copies, padded if there are too few; does nothing if there are none.
     fn program_copies(&mut self, die: Die) {
         let gathered = &mut self.collecting[die.index()].gathered;
         if gathered.is_empty() {
@@ -177,7 +177,7 @@ impl<'a> Replay<'a> {
         self.pad(base, slot);
     }
 
-    /// Completes the page at `base` from `slot` on with padding (which is not counted as traffic).
+    /// Completes the page at `base`, from `slot`, with padding (which is not counted as traffic).
     fn pad(&mut self, base: Slot, slot: Slot) {
         for padded in slot.0..base.0 + self.ftl.shape.page_slots {
             self.ftl.reverse.set(Slot(padded), PADDING);
@@ -185,7 +185,7 @@ impl<'a> Replay<'a> {
         self.ftl.page_programmed(base);
     }
 
-    /// Ends with nothing under way: victims are emptied, and pages that are half full padded.
+    /// Ends with no work in progress: victims are emptied, and partly filled pages are padded.
     pub fn finish(mut self) {
         for die in self.ftl.shape.every_die() {
             while self.collecting[die.index()].victim.is_some() {
@@ -200,7 +200,7 @@ impl<'a> Replay<'a> {
         self.end_host_page();
     }
 
-    /// Ends as at any moment of writing: each die has come somewhere between two pages of the host.
+    /// Ends as at a random moment of writing: each die is at a random position between two pages of the host.
     fn stop(mut self, random: &mut Stream) -> Vec<Collecting> {
         self.end_host_page();
         for die in self.ftl.shape.every_die() {
@@ -217,15 +217,15 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Most host writes of a warm-up, so that it stays well under a second.
+/// Maximum number of host writes of a warm-up, so that it takes well under a second.
 const MOST_WRITES: u64 = 400_000;
 
-/// Random writes until the write amplification of one window is within half a percent of that of the window before, or
-/// [`MOST_WRITES`]. A window is 32 victims; its write amplification is taken from how full they were, which tells it
-/// with far less noise than counting writes.
+/// Writes at random until the write amplification of one window is within half a percent of that of the previous
+/// window, or for [`MOST_WRITES`]. A window is 32 victims. Its write amplification is computed from how full they were,
+/// which has far less noise than counting writes.
 ///
-/// It begins by giving each die a random number of writes, up to one collection's worth: dies that all collect at the
-/// same moment do not occur after long use. Returns how far each has come.
+/// At the start, each die gets a random number of writes, up to one collection's worth, because after long use, dies do
+/// not all collect at the same moment. Returns the GC state of each die.
 pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
@@ -270,8 +270,8 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     collecting
 }
 
-/// Values the room of a warmed-up drive at what it costs in the long run: copies by slots freed, over the last victims of all
-/// dies, or over the `recent` ones (how many, and their valid slots) if those are more.
+/// Values the free space of a warmed-up drive at its long-term cost: copies divided by slots freed, over the last
+/// victims of all dies. If there are more `recent` victims, those are used (their number, and their valid slots).
 fn value_room(ftl: &mut Ftl, collecting: &[Collecting], recent: (u64, u64)) {
     let slots = ftl.shape.block_slots;
     let gains = collecting.iter().map(Collecting::gain);
@@ -288,7 +288,8 @@ fn value_room(ftl: &mut Ftl, collecting: &[Collecting], recent: (u64, u64)) {
     ftl.account.value(copied as f64 / freed as f64);
 }
 
-/// Pages of uniformly random overwriting of those that hold data: those of an indirection unit one after the other.
+/// Random overwriting of the pages that hold data, uniformly distributed: the pages of an indirection unit are written
+/// in sequence.
 struct AtRandom {
     together: u32,
     units: u64,
@@ -318,8 +319,8 @@ fn least_valid(ftl: &Ftl, die: Die) -> u32 {
     u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
 }
 
-/// Writes every page that is to hold data in order, then `fills` times as many, uniformly random ones of them. Returns how
-/// far the collection of each die has come.
+/// Writes every page that should hold data in sequence, then `fills` times as many pages at random, uniformly
+/// distributed. Returns the GC state of each die.
 pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
     let written = ftl.shape.written;
@@ -360,13 +361,13 @@ mod tests {
         geometry
     }
 
-    /// Write amplification of so many writes to the pages that hold data.
+    /// Returns the write amplification of `writes` writes to the pages that hold data.
     fn measured(ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
         let written = ftl.shape.written;
         measured_below(written, ftl, collecting, writes)
     }
 
-    /// The same to the first pages, so many.
+    /// Returns the write amplification of `writes` writes to the first `pages` pages.
     fn measured_below(pages: u32, ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
         let mut random = Stream::new(99, "measure");
         let before = *ftl.traffic();
@@ -383,14 +384,14 @@ mod tests {
         shape.expect("valid").filled_to(filled)
     }
 
-    /// In the computed steady state.
+    /// Returns an FTL in the computed steady state.
     fn steady(shape: Shape, seed: u64) -> (Ftl, Vec<Collecting>) {
         let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, seed)));
         let warm = warm_up(&mut ftl, seed);
         (ftl, warm)
     }
 
-    /// Write amplification in the computed steady state.
+    /// Returns the write amplification in the computed steady state.
     fn amplification(over_provisioning: f64, filled: f64, seed: u64) -> f64 {
         let (mut ftl, warm) = steady(shape_of(over_provisioning, filled), seed);
         let writes = u64::from(ftl.shape.written);
@@ -407,14 +408,14 @@ mod tests {
             let as_it_is = amplification(over_provisioning, filled, seed);
             let with_more_spare = amplification(over_provisioning + more, filled, seed);
             let with_less_data = amplification(over_provisioning, filled - less, seed);
-            // Where nearly nothing is left to copy there is nothing left to gain.
+            // If almost nothing is copied, there is almost nothing to gain.
             let least = |gained: f64| (as_it_is - 0.1 * (as_it_is - 1.0) * gained).max(1.0) + 2e-3;
             prop_assert!(with_more_spare < least(more), "{as_it_is}, {with_more_spare}");
             prop_assert!(with_less_data < least(less), "{as_it_is}, {with_less_data}");
         }
     }
 
-    /// A fifth of a drive that is never written does as much whether it is out of reach or trimmed.
+    /// A fifth of a drive that is never written has the same effect whether it is inaccessible or trimmed.
     #[test]
     fn out_of_reach_or_trimmed_is_the_same_spare_area() {
         let trimmed = amplification(0.1, 0.8, 3);
@@ -423,7 +424,7 @@ mod tests {
         assert!(trimmed < 0.5 * amplification(0.1, 1.0, 3));
     }
 
-    /// Writes that reach what was trimmed take its spare area away again: the drive ends as a full one.
+    /// Writes to trimmed pages remove that spare area: in the end the drive equals a full one.
     #[test]
     fn a_drive_that_fills_up_amplifies_as_a_full_one() {
         let (mut ftl, warm) = steady(shape_of(0.2, 0.7), 7);
@@ -453,7 +454,7 @@ mod tests {
             let (mut computed, warm) = steady(shape, 5);
             let mut replayed = Ftl::new(shape, LOW, None);
             let forced = brute_force(&mut replayed, 2.0, 6);
-            // Two fills long: dies collect in step after a fill, and a shorter window would see part of a period.
+            // Two fills long: after a fill, dies collect in step, and a shorter window would see part of a period.
             let writes = 2 * u64::from(shape.written);
             let a = measured(&mut computed, warm, writes);
             let b = measured(&mut replayed, forced, writes);
@@ -472,7 +473,7 @@ mod tests {
             let shape = shape_of(over_provisioning, filled);
             let (mut ftl, warm) = steady(shape, 5);
             let got = measured(&mut ftl, warm, u64::from(shape.written));
-            // Blocks that hold data: all but the free ones and half of each open one.
+            // Blocks that hold data: all except the free ones and half of each open one.
             let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0;
             let share = f64::from(shape.written)
                 / (f64::from(shape.dies) * blocks * f64::from(shape.block_slots));

@@ -1,9 +1,8 @@
-//! The same drive again, in the memory it has: tables put back to what they were at the start, or to a state that was
-//! saved.
+//! Reuse of a translation layer's memory: restores its tables to the initial state, or to a saved state.
 //!
-//! The tables of a large drive are address space that the operating system fills page by page as it is touched, and that
-//! costs more than most of what a short run does with them. So a caller that runs one plan after another keeps them. What is put
-//! back is only what may have been touched. Changes no result: tests compare with tables that are new.
+//! The tables of a large drive are address space that the operating system allocates page by page when touched, which
+//! costs more than most other work of a short run. A caller that runs one plan after another therefore keeps them. Only
+//! entries that may have been touched are restored. This does not change results: tests compare with new tables.
 
 use alloc::vec::Vec;
 
@@ -24,7 +23,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Tables of this shape that hold nothing.
+    /// Creates empty tables of this shape.
     pub(super) fn new(shape: &Shape) -> Tables {
         Tables {
             map: Map::new(shape.logical),
@@ -33,13 +32,13 @@ impl Tables {
         }
     }
 
-    /// Whether they are as large as this shape's.
+    /// Whether the tables have the size for this shape.
     fn fit(&self, shape: &Shape) -> bool {
         self.reverse.slots() == shape.slots() && self.map.is_of(shape.logical)
     }
 }
 
-/// What a translation layer has beside its large tables.
+/// State of a translation layer except its large tables.
 #[derive(Clone, Debug)]
 struct Rest {
     opened: Vec<bool>,
@@ -64,7 +63,7 @@ impl Rest {
         }
     }
 
-    /// Makes it that of a translation layer.
+    /// Sets this state in a translation layer.
     fn give(&self, ftl: &mut Ftl) {
         ftl.opened.clone_from(&self.opened);
         ftl.valid.clone_from(&self.valid);
@@ -76,20 +75,20 @@ impl Rest {
     }
 }
 
-/// A state of a translation layer: what has changed since the start, and how it started.
+/// A saved state of a translation layer: its initial state, and the changes since then.
 #[derive(Clone, Debug)]
 pub struct Saved {
     map: SavedMap,
     stale: Vec<(u32, u64)>,
-    /// Entries of the reverse map, of the blocks that were opened, in order.
+    /// Entries of the reverse map for the blocks that were opened, in order.
     reverse: Vec<u32>,
-    /// By block: how many before it were opened.
+    /// By block: number of opened blocks before it.
     before: Vec<u32>,
     rest: Rest,
     start: Rest,
 }
 
-/// The slots of the blocks that were opened, block by block.
+/// Returns the slots of the opened blocks, block by block.
 fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::Range<usize>> {
     let block_slots = shape.block_slots as usize;
     let blocks = opened.iter().enumerate().filter(|&(_, &opened)| opened);
@@ -97,7 +96,7 @@ fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::R
 }
 
 impl Ftl {
-    /// What [`Ftl::new`] makes, in the memory of this one where that has the right size.
+    /// Returns the same as [`Ftl::new`], reusing this one's memory if it has the right size.
     pub fn reset(self, shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
         let mut tables = Tables {
             map: self.map,
@@ -105,21 +104,21 @@ impl Ftl {
             stale: self.stale,
         };
         if !tables.fit(&shape) {
-            // Given back first: two large drives at once may be too much.
+            // Released first: two large drives at once may need too much memory.
             drop(tables);
             return Ftl::new(shape, watermark, layout);
         }
         for slots in slots_of(&self.opened, &self.shape) {
             tables.reverse.clear(slots);
         }
-        // Nothing falls stale that the map does not say is elsewhere.
+        // Slots become stale only if the map has moved their pages.
         if tables.map.clear() {
             tables.stale.clear();
         }
         Ftl::with_tables(shape, watermark, layout, tables)
     }
 
-    /// The state it is in, for [`Ftl::restore`] and [`Ftl::rewind`], and takes note from now on of what changes.
+    /// Returns the current state, for [`Ftl::restore`] and [`Ftl::rewind`], and starts to record changes.
     pub fn save(&mut self) -> Saved {
         self.catch_up();
         let mut reverse = Vec::new();
@@ -145,7 +144,7 @@ impl Ftl {
         saved
     }
 
-    /// How it began, without its large tables.
+    /// Returns the initial state, without the large tables.
     fn started(&self) -> Ftl {
         let tables = Tables {
             map: Map::new(0),
@@ -159,15 +158,15 @@ impl Ftl {
         }
     }
 
-    /// Takes note of what changes from now on.
+    /// Starts to record changes.
     fn watch(&mut self) {
         self.map.watch();
         self.stale.watch();
         self.changed = Changed::none_of(self.valid.len());
     }
 
-    /// Brings it to a state that was saved of a translation layer that began as this one did; nothing may have changed
-    /// since.
+    /// Restores the saved state of a translation layer with the same initial state; nothing may have changed since the
+    /// start.
     pub fn restore(&mut self, saved: &Saved) {
         self.map.restore(&saved.map);
         self.stale.restore(&saved.stale);
@@ -181,8 +180,8 @@ impl Ftl {
         self.watch();
     }
 
-    /// As it began, with the state that was saved at hand for [`Ftl::wake`]: it has been in that state, and what has
-    /// changed since is put back, in the time that those changes took.
+    /// Returns to the initial state, prepared for [`Ftl::wake`] to the saved state. The FTL must have been in that
+    /// state; changes since then are reverted, which takes as long as those changes took.
     pub fn rewind(mut self, saved: &Saved) -> Ftl {
         self.map.put_back(&saved.map);
         self.stale.put_back(&saved.stale);
@@ -198,13 +197,13 @@ impl Ftl {
             }
         });
         saved.start.give(&mut self);
-        // What is in the tables is that of the saved state.
+        // The tables contain the saved state.
         self.opened.clone_from(&saved.rest.opened);
         self.asleep = true;
         self
     }
 
-    /// Brings it from how it began to the state to which it was rewound; nothing may have changed since.
+    /// Changes from the initial state to the state to which it was rewound; nothing may have changed since.
     pub fn wake(&mut self, saved: &Saved) {
         debug_assert!(self.asleep);
         self.asleep = false;
@@ -240,7 +239,7 @@ mod tests {
         geometry.shape(LOW.spare_blocks()).expect("possible")
     }
 
-    /// Writes, with nothing under way in the end.
+    /// Writes pages; no work is in progress at the end.
     fn warm_up(ftl: &mut Ftl, seed: u64) {
         let collecting = replay::warm_up(ftl, seed);
         Replay::go_on(ftl, collecting).finish();
@@ -250,7 +249,7 @@ mod tests {
         Some(Layout::steady(shape, LOW.low, seed))
     }
 
-    /// Everything that anything can ask of it.
+    /// Returns everything that can be queried.
     fn told(ftl: &Ftl) -> String {
         let places: Vec<_> = (0..ftl.shape.logical)
             .map(|page| ftl.locate(Page(page)))
@@ -271,7 +270,7 @@ mod tests {
         warm_up(&mut used, 1);
         let collecting = brute_force(&mut used, 0.3, 2);
         Replay::go_on(&mut used, collecting).finish();
-        // Again as it was, with another layout, fresh, and in another size.
+        // First unchanged, then with another layout, then fresh, then with another size.
         for (shape, layout) in [
             (wide, steady(wide, 1)),
             (wide, steady(wide, 7)),
@@ -300,7 +299,7 @@ mod tests {
         let saved = used.save();
         let then = told(&used);
         let mut laters = Vec::new();
-        // Much and little, so that lines, bits and blocks are new, changed or left alone.
+        // Many and few writes, so that lines, bits and blocks are new, changed or unchanged.
         for fills in [0.3, 0.001, 0.0, 0.02] {
             let seed = laters.len() as u64;
             let collecting = brute_force(&mut used, fills, seed);
@@ -326,7 +325,7 @@ mod tests {
         }
         laters.dedup();
         assert!(laters.len() > 2, "nothing was written");
-        // One that sleeps, or has just woken, begins anew as any other.
+        // A layer that is asleep, or has just woken, resets like any other.
         for wakes in [false, true] {
             used = used.rewind(&saved);
             if wakes {

@@ -1,8 +1,8 @@
-//! The reverse map: 4 bytes a slot, what was programmed there.
+//! The reverse map (P2L): 4 bytes per slot, naming the page programmed there.
 //!
-//! Where addresses have 64 bits it is one table, which the operating system hands out as it is touched. Where they have 32 (a
-//! page's WebAssembly) a table of a drive of 2 TB and more is longer than any vector may be: there it is in pieces, which are
-//! made when something is written to them. Both say the same (a test).
+//! With 64-bit addresses it is one table, which the operating system allocates as it is touched. With 32-bit addresses
+//! (WebAssembly in a web page), the table of a drive of 2 TB or more exceeds the maximum size of a vector. There it is
+//! stored in pieces, which are allocated when written. A test checks that both give equal results.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,31 +15,31 @@ pub(super) type Reverse = Whole;
 #[cfg(not(target_pointer_width = "64"))]
 pub(super) type Reverse = Pieces;
 
-/// One table.
+/// The map as one table.
 #[cfg(any(test, target_pointer_width = "64"))]
 #[derive(Clone, Debug)]
 pub(super) struct Whole(Vec<u32>);
 
 #[cfg(any(test, target_pointer_width = "64"))]
 impl Whole {
-    /// Of so many slots, all zero.
+    /// Creates a table for `slots` slots, all zero.
     pub(super) fn of(slots: u32) -> Whole {
         Whole(vec![0; slots as usize])
     }
 
-    /// How many slots it is of.
+    /// Returns the number of slots.
     #[inline]
     pub(super) fn slots(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// The entry of a slot.
+    /// Returns the entry of a slot.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u32 {
         self.0[slot.index()]
     }
 
-    /// Sets it.
+    /// Sets the entry of a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, entry: u32) {
         self.0[slot.index()] = entry;
@@ -61,11 +61,11 @@ impl Whole {
     }
 }
 
-/// Slots of a piece: 16 KiB.
+/// Slots per piece: 16 KiB.
 #[cfg(any(test, not(target_pointer_width = "64")))]
 const PIECE: usize = 1 << 12;
 
-/// A table in pieces; an empty one is all zero.
+/// The map as a table of pieces; an empty piece is all zero.
 #[cfg(any(test, not(target_pointer_width = "64")))]
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
@@ -117,7 +117,7 @@ impl Pieces {
         piece[slot % PIECE] = entry;
     }
 
-    /// Tells the pieces of these slots, each with the slots within it.
+    /// Calls `tell` for each piece of these slots, with the slots within the piece.
     fn parts(slots: Range<usize>, mut tell: impl FnMut(usize, Range<usize>)) {
         let mut at = slots.start;
         while at < slots.end {

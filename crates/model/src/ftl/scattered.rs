@@ -1,9 +1,9 @@
-//! A table that is met here and there: the entries of a map, the bits of stale slots.
+//! A table with random access: the entries of a map, or the bits of stale slots.
 //!
-//! Where addresses have 64 bits it is one vector, which the operating system hands out as it is touched. Where they have 32 (a
-//! page's WebAssembly) that is too dear: a drive of 4 TB that is written at random for a moment touches every page of its
-//! tables, which is 400 MB of the reader's machine, and some such drives are more than there is. There only what is not zero
-//! is held. Both say the same (a test).
+//! With 64-bit addresses it is one vector, which the operating system allocates as it is touched. With 32-bit addresses
+//! (WebAssembly in a web page), that would use too much memory. A drive of 4 TB that is written at random for a moment
+//! touches every page of its tables, which is 400 MB of the user's machine; several such drives exceed the available
+//! memory. There, only values other than zero are stored. A test checks that both give equal results.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,42 +14,42 @@ pub(super) type Scattered<V> = Whole<V>;
 #[cfg(not(target_pointer_width = "64"))]
 pub(super) type Scattered<V> = Few<V>;
 
-/// What a value may be: something with a zero.
+/// A value that has a zero.
 pub(super) trait Value: Copy + Default + PartialEq {}
 impl Value for u32 {}
 impl Value for u64 {}
 
-/// One vector.
+/// The table as one vector.
 #[cfg(any(test, target_pointer_width = "64"))]
 #[derive(Clone, Debug)]
 pub(super) struct Whole<V>(Vec<V>);
 
 #[cfg(any(test, target_pointer_width = "64"))]
 impl<V: Value> Whole<V> {
-    /// Of so many values, all zero.
+    /// Creates a table of `values` values, all zero.
     pub(super) fn of(values: u32) -> Whole<V> {
         Whole(vec![V::default(); values as usize])
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// The value at a place.
+    /// Returns the value at a position.
     #[inline]
     pub(super) fn get(&self, at: u32) -> V {
         self.0[at as usize]
     }
 
-    /// Sets it.
+    /// Sets the value at a position.
     #[inline]
     pub(super) fn set(&mut self, at: u32, value: V) {
         self.0[at as usize] = value;
     }
 
-    /// Changes it.
+    /// Replaces the value at a position by the result of `change`.
     #[inline]
     pub(super) fn change(&mut self, at: u32, change: impl FnOnce(V) -> V) {
         let value = &mut self.0[at as usize];
@@ -61,7 +61,7 @@ impl<V: Value> Whole<V> {
         self.0[range.start as usize..range.end as usize].fill(V::default());
     }
 
-    /// Tells the places and values that are not zero.
+    /// Calls `tell` with the positions and values that are not zero.
     pub(super) fn each(&self, mut tell: impl FnMut(u32, V)) {
         for (at, &value) in self.0.iter().enumerate() {
             if value != V::default() {
@@ -70,18 +70,20 @@ impl<V: Value> Whole<V> {
         }
     }
 
-    /// Where it is in memory; it stays there.
+    /// Returns the memory range, which does not move.
     pub(super) fn memory(&self) -> Range<*const u8> {
         let Range { start, end } = self.0.as_ptr_range();
         start.cast()..end.cast()
     }
 }
 
-/// What is not zero: a table of places, found by multiplying (with 2^32 over the golden ratio) and looking on from there.
+/// The table as its non-zero values: a hash table with multiplicative hashing (2^32 divided by the golden ratio) and
+/// linear probing.
 #[cfg(any(test, not(target_pointer_width = "64")))]
 #[derive(Clone, Debug)]
 pub(super) struct Few<V> {
-    /// One more than the place; 0 where nothing is. A power of two of them, a quarter of which at least are 0.
+    /// Position plus one; 0 for a free entry. The length is a power of two, and at least a quarter of the entries are
+    /// 0.
     places: Vec<u32>,
     held: Vec<V>,
     used: usize,
@@ -110,7 +112,7 @@ impl<V: Value> Few<V> {
         self.values
     }
 
-    /// Where the value of a place is held, or would be.
+    /// Returns the index at which the value of a position is stored, or would be.
     #[inline]
     fn find(&self, at: u32) -> usize {
         let last = self.places.len() - 1;
@@ -128,7 +130,7 @@ impl<V: Value> Few<V> {
         self.held[self.find(at)]
     }
 
-    /// The value at a place, to be read and changed.
+    /// Returns the value at a position, for reading and changing.
     #[inline]
     pub(super) fn entry(&mut self, at: u32) -> &mut V {
         let mut index = self.find(at);
@@ -143,7 +145,8 @@ impl<V: Value> Few<V> {
         &mut self.held[index]
     }
 
-    /// Room for more: what has become zero gives up its place, and there is twice the room where that was not half of it.
+    /// Makes space: entries whose value is zero are removed, and the table doubles if the others fill more than half of
+    /// it.
     fn make_room(&mut self) {
         let mut left = 0;
         self.each(|_, _| left += 1);
@@ -179,7 +182,7 @@ impl<V: Value> Few<V> {
         }
     }
 
-    /// As [`Whole::each`], in no order.
+    /// As [`Whole::each`], in no particular order.
     pub(super) fn each(&self, mut tell: impl FnMut(u32, V)) {
         for (&place, &value) in self.places.iter().zip(&self.held) {
             if value != V::default() {
@@ -188,7 +191,7 @@ impl<V: Value> Few<V> {
         }
     }
 
-    /// Nowhere in particular.
+    /// Has no fixed memory range.
     #[cfg(not(target_pointer_width = "64"))]
     pub(super) fn memory(&self) -> Range<*const u8> {
         core::ptr::null()..core::ptr::null()
@@ -232,7 +235,7 @@ mod tests {
         other.sort_unstable();
         assert!(one.len() > 10_000);
         assert_eq!(one, other);
-        // What comes and goes leaves no room behind.
+        // Entries that are added and removed do not grow the table.
         let room = few.places.len();
         for at in (0..values)
             .cycle()

@@ -1,29 +1,30 @@
-//! Blocks written with one bit a cell: how many each die may have, which they are, and how much one holds.
+//! pSLC blocks (one bit per cell): their maximum number per die, which blocks they are, and their capacity.
 //!
-//! Leaves out: when they are used and emptied, which `media::nand` decides.
+//! When they are used and emptied is decided in `media::nand`.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::numbers::{Block, Die};
 
-/// The blocks of one bit a cell of one drive.
+/// The pSLC blocks of one drive.
 #[derive(Clone, Debug)]
 pub(super) struct SlcPool {
-    /// Most of a die at a time.
+    /// Maximum number per die at a time.
     pub(super) most: u32,
-    /// Slots such a block holds.
+    /// Slots per pSLC block.
     pub(super) slots: u32,
-    /// Whether the host waits for them to be emptied when there is no room for another; else it writes other blocks.
+    /// Whether the host waits for a pSLC block to be emptied if there is no space for another; otherwise it writes
+    /// normal blocks.
     pub(super) folds: bool,
-    /// By die: how many there are.
+    /// By die: number of pSLC blocks.
     used: Vec<u32>,
-    /// By block.
+    /// By block: whether it is a pSLC block.
     is: Vec<bool>,
 }
 
 impl SlcPool {
-    /// None yet; at most `most` of each die, of `slots` each.
+    /// Creates an empty pool; at most `most` blocks per die, with `slots` slots each.
     pub(super) fn new(most: u32, slots: u32, folds: bool, dies: u32, blocks: usize) -> SlcPool {
         SlcPool {
             most,
@@ -34,30 +35,30 @@ impl SlcPool {
         }
     }
 
-    /// How many a die has.
+    /// Returns the number of pSLC blocks of a die.
     pub(super) fn used(&self, die: Die) -> u32 {
         self.used[die.index()]
     }
 
-    /// Whether a die may have another.
+    /// Whether a die may open another.
     #[inline]
     pub(super) fn may_open(&self, die: Die) -> bool {
         self.used(die) < self.most
     }
 
-    /// Whether a block is one.
+    /// Whether a block is a pSLC block.
     #[inline]
     pub(super) fn is(&self, block: usize) -> bool {
         self.is[block]
     }
 
-    /// Takes note that a block of a die becomes one.
+    /// Records that a block of a die becomes a pSLC block.
     pub(super) fn opened(&mut self, die: Die, block: Block) {
         self.used[die.index()] += 1;
         self.is[block.index()] = true;
     }
 
-    /// Takes note that a block of a die was erased, be it one or not.
+    /// Records that a block of a die was erased, whether it is a pSLC block or not.
     pub(super) fn erased(&mut self, die: Die, block: Block) {
         if core::mem::take(&mut self.is[block.index()]) {
             self.used[die.index()] -= 1;

@@ -1,4 +1,4 @@
-//! Which slots are stale: one bit for each whose data have been overwritten, moved or forgotten since it was programmed.
+//! Stale slots: one bit per slot whose data has been overwritten, moved or deallocated since it was programmed.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -7,14 +7,14 @@ use super::changed::Changed;
 use super::numbers::Slot;
 use super::scattered::Scattered;
 
-/// Slots that fell stale and whose bits are not set yet.
+/// Maximum number of stale slots whose bits are not set yet.
 const LATER: usize = 32;
 
-/// One bit for each slot: its data have been overwritten, moved or forgotten since it was programmed. So collection
-/// reads a victim's bits in order instead of looking each of its pages up in the map.
+/// One bit per slot: its data has been overwritten, moved or deallocated since it was programmed. GC can therefore read
+/// a victim's bits in sequence, instead of looking up each of its pages in the map.
 ///
-/// The slots that host writes make stale are anywhere, and each bit costs a miss of the caches. They are set some at a
-/// time, so that the misses run beside each other.
+/// The slots that host writes make stale are at random positions, and each bit costs a cache miss. They are set in
+/// batches, so that the misses overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Stale {
     words: Scattered<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Stale {
     changed: Changed,
 }
 
-/// Words to a piece of [`Stale::changed`]: where each has to be found, no more than those that changed are put back.
+/// Words per piece of [`Stale::changed`]: if each word must be found, only changed words are restored.
 const WORDS: u32 = if cfg!(target_pointer_width = "64") {
     64
 } else {
@@ -54,7 +54,7 @@ impl Stale {
         self.changed.mark((word / WORDS) as usize);
     }
 
-    /// As [`Stale::insert`], when there are more.
+    /// Like [`Stale::insert`], for several insertions in series: defers them, and sets a full batch at once.
     #[inline]
     pub(super) fn insert_later(&mut self, slot: Slot) {
         if self.count == LATER {
@@ -82,19 +82,19 @@ impl Stale {
         self.changed.mark((word / WORDS) as usize);
     }
 
-    /// Forgets all of them, and keeps the memory.
+    /// Clears all bits, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.words.clear(0..self.words.len());
         self.count = 0;
         self.changed = Changed::default();
     }
 
-    /// Where the bits are in memory.
+    /// Returns the memory range of the bits.
     pub(super) fn table(&self) -> Range<*const u8> {
         self.words.memory()
     }
 
-    /// The words that are not zero, and their places, in order.
+    /// Returns the words that are not zero, and their positions, in order.
     pub(super) fn save(&self) -> Vec<(u32, u64)> {
         debug_assert_eq!(self.count, 0, "something was put off");
         let mut set = Vec::new();
@@ -103,19 +103,19 @@ impl Stale {
         set
     }
 
-    /// Sets what was saved; nothing may be set yet.
+    /// Sets the saved bits; no bit may be set before.
     pub(super) fn restore(&mut self, saved: &[(u32, u64)]) {
         for &(at, word) in saved {
             self.words.set(at, word);
         }
     }
 
-    /// From now on takes note of what changes, for [`Stale::put_back`]: the bits are those of a saved state.
+    /// Starts to record changes, for [`Stale::put_back`]: the current bits are those of a saved state.
     pub(super) fn watch(&mut self) {
         self.changed = Changed::none_of(self.words.len().div_ceil(WORDS) as usize);
     }
 
-    /// Sets what was saved again, and nothing else; it has been since [`Stale::watch`].
+    /// Restores the saved bits again; they were current at [`Stale::watch`] or later.
     pub(super) fn put_back(&mut self, saved: &[(u32, u64)]) {
         self.count = 0;
         let words = &mut self.words;

@@ -25,7 +25,8 @@ fn shape() -> Shape {
     .expect("valid")
 }
 
-/// What a medium and a buffer with real data would hold: pages with the number of the write that put them there.
+/// Content that a medium and a buffer with real data would have: pages with the number of the write that put them
+/// there.
 struct Shadow {
     ftl: Ftl,
     medium: Vec<(Page, u32)>,
@@ -43,7 +44,7 @@ impl Shadow {
         self.ftl.stage(page, held);
     }
 
-    /// Programs two buffered units, collecting first if need be. Stale ones are programmed too, as a drive would.
+    /// Programs two buffered units, collecting first if necessary. Stale ones are programmed too, as a drive would.
     fn program(&mut self, die: Die, from: usize) {
         while self.ftl.wants_collection(die) && self.collect(die) {}
         let Some(base) = self.ftl.take_page(die, Writer::Host) else {
@@ -156,7 +157,7 @@ proptest! {
     }
 }
 
-/// A copy is read, then all of its block is overwritten, erased and programmed again before the copy is.
+/// A copy is read; then its whole block is overwritten, erased and programmed again before the copy is programmed.
 #[test]
 fn a_copy_whose_block_has_been_used_again_is_stale() {
     let mut ftl = Ftl::new(shape(), LOW, None);
@@ -181,7 +182,7 @@ fn a_copy_whose_block_has_been_used_again_is_stale() {
     assert_eq!((valid, ftl.valid_page(first.plus(7))), (1, Some(Page(7))));
     ftl.stage(Page(7), BufferSlot(7));
     ftl.erased(victim);
-    // Another block to keep back, and all others filled: then it is this one's turn.
+    // Holds back another block, and fills all others: this block is then selected.
     for page in [8, 10, 12, 14] {
         program(&mut ftl, [page, page + 1]);
     }

@@ -1,9 +1,9 @@
-//! The page map in lines that exist only once one of their pages has moved.
+//! The page map, in lines that are allocated when one of their pages first moves.
 //!
-//! An entry of zero means "where the initial layout put it", so a preconditioned drive of any size costs nothing until
-//! it is written: 0.25 bytes a logical page for the index of lines (and the operating system hands that out only when
-//! touched), then 4 bytes a page for each line of 16 pages that has been written. Reads of pages that never moved touch
-//! no table but the index.
+//! An entry of zero means "at its location in the initial layout", so a preconditioned drive of any size uses little
+//! memory until it is written. The index of lines takes 0.25 bytes per logical page (and the operating system allocates
+//! that only when touched). Each line of 16 pages that has been written takes 4 bytes per page. Reads of pages that
+//! never moved access no table except the index.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,28 +13,28 @@ use super::INITIAL;
 use crate::ftl::changed::Changed;
 use crate::ftl::numbers::Page;
 
-/// Pages of one line: 64 bytes, a cache line.
+/// Pages per line: 64 bytes, a cache line.
 const LINE: u32 = 16;
 
-/// The memory that a vector has, used or not.
+/// Returns the memory range of a vector, including its unused capacity.
 fn bytes_of<T>(vec: &Vec<T>) -> Range<*const u8> {
     let start = vec.as_ptr().cast::<u8>();
     start..start.wrapping_add(vec.capacity() * size_of::<T>())
 }
 
-/// The forward map, and what of it has changed.
+/// The forward map, and a record of its changes.
 #[derive(Clone, Debug)]
 pub(in crate::ftl) struct Lines {
-    /// By line: zero, or one more than its place in `lines`.
+    /// By line: zero, or one more than its index in `lines`.
     index: Vec<u32>,
     lines: Vec<[u32; LINE as usize]>,
-    /// Since the entries were those of a saved state: pieces of its lines that may have changed, and to what place of the
-    /// index each further line belongs. Nothing while there is no such state.
+    /// Changes since the entries were those of a saved state: pieces of its lines that may have changed, and the index
+    /// position of each additional line. Empty while there is no such state.
     changed: Changed,
     further: Option<Vec<u32>>,
 }
 
-/// Lines to a piece of [`Lines::changed`].
+/// Lines per piece of [`Lines::changed`].
 const PIECE: usize = 16;
 
 impl Lines {
@@ -49,7 +49,7 @@ impl Lines {
 
     #[inline]
     pub(in crate::ftl) fn get(&self, page: Page) -> u32 {
-        // Most drives that are only read: the index is not looked at.
+        // The usual case for drives that are only read: the index is not accessed.
         if self.lines.is_empty() {
             return INITIAL;
         }
@@ -59,7 +59,7 @@ impl Lines {
         }
     }
 
-    /// The entry, to be read and changed. Memory grows when a line is written for the first time.
+    /// Returns the entry for reading and changing. Memory grows when a line is written for the first time.
     #[inline]
     pub(in crate::ftl) fn entry(&mut self, page: Page) -> &mut u32 {
         let line = &mut self.index[(page.0 / LINE) as usize];
@@ -75,7 +75,7 @@ impl Lines {
         &mut self.lines[line][(page.0 % LINE) as usize]
     }
 
-    /// Brings the entries of these pages into the cache, beside each other.
+    /// Brings the entries of these pages into the cache, with overlapping cache misses.
     #[inline]
     pub(in crate::ftl) fn touch(&self, pages: impl Iterator<Item = Page> + Clone) {
         let line = |page: Page| self.index[(page.0 / LINE) as usize];
@@ -87,15 +87,15 @@ impl Lines {
         core::hint::black_box(sum);
     }
 
-    /// Where the index and the lines are in memory. They stay there, if there is address space for all lines.
+    /// Returns the memory ranges of the index and the lines. They do not move if there is address space for all lines.
     pub(in crate::ftl) fn tables(&mut self) -> [Range<*const u8>; 2] {
         let rest = self.index.len() - self.lines.len();
-        // Without it lines move as they grow, as they do in any vector.
+        // Otherwise lines move as they grow, as in any vector.
         let _ = self.lines.try_reserve_exact(rest);
         [bytes_of(&self.index), bytes_of(&self.lines)]
     }
 
-    /// Sets all entries back, and keeps the memory. False if none had been set.
+    /// Resets all entries, and keeps the memory. Returns false if no entry had been set.
     pub(in crate::ftl) fn clear(&mut self) -> bool {
         let touched = !self.lines.is_empty();
         if touched {
@@ -107,12 +107,12 @@ impl Lines {
         touched
     }
 
-    /// Whether it is as large as that of so many pages.
+    /// Whether it has the size of a map of `pages` pages.
     pub(in crate::ftl) fn is_of(&self, pages: u32) -> bool {
         self.index.len() == pages.div_ceil(LINE) as usize
     }
 
-    /// What [`Lines::restore`] needs to make these entries again.
+    /// Returns the data that [`Lines::restore`] needs to restore these entries.
     pub(in crate::ftl) fn save(&self) -> Saved {
         let mut owners = vec![0; self.lines.len()];
         for (owner, &line) in self.index.iter().enumerate() {
@@ -126,7 +126,7 @@ impl Lines {
         }
     }
 
-    /// Makes the entries that were saved; none may have been set yet.
+    /// Restores the saved entries; no entry may have been set before.
     pub(in crate::ftl) fn restore(&mut self, saved: &Saved) {
         debug_assert!(self.lines.is_empty());
         self.lines.extend_from_slice(&saved.lines);
@@ -135,19 +135,19 @@ impl Lines {
         }
     }
 
-    /// From now on takes note of what changes, for [`Lines::put_back`]: the entries are those of a saved state.
+    /// Starts to record changes, for [`Lines::put_back`]: the current entries are those of a saved state.
     pub(in crate::ftl) fn watch(&mut self) {
         self.changed = Changed::none_of(self.lines.len().div_ceil(PIECE));
         self.further = Some(Vec::new());
     }
 
-    /// Makes the entries those that were saved again; they have been since [`Lines::watch`] or were once.
+    /// Restores the saved entries again; they were current at [`Lines::watch`] or at an earlier time.
     pub(in crate::ftl) fn put_back(&mut self, saved: &Saved) {
         let all = saved.lines.len();
         let lines = &mut self.lines;
         self.changed.drain(|piece| {
             let piece = piece * PIECE..((piece + 1) * PIECE).min(all);
-            // The last bits stand for lines that came later.
+            // The last bits belong to lines that were added later.
             if !piece.is_empty() {
                 lines[piece.clone()].copy_from_slice(&saved.lines[piece]);
             }
@@ -163,7 +163,7 @@ impl Lines {
     }
 }
 
-/// The lines of a map, and where in its index each belongs.
+/// The lines of a map, and the index position of each.
 #[derive(Clone, Debug)]
 pub(in crate::ftl) struct Saved {
     owners: Vec<u32>,

@@ -1,7 +1,9 @@
-//! The page map: 4 bytes an entry, logical to physical. An entry of zero means "where the initial layout put it".
+//! The page map, from logical to physical pages: 4 bytes per entry. An entry of zero means "at its location in the
+//! initial layout".
 //!
-//! Where addresses have 64 bits it is in lines, which are fastest; where they have 32 (a page's WebAssembly) it is of the
-//! entries that were set, in little memory. Both say the same (a test).
+//! With 64-bit addresses, the map is stored in lines, which is the fastest form. With 32-bit addresses (WebAssembly in
+//! a web page), only the entries that were set are stored, in little memory. A test checks that both give equal
+//! results.
 
 #[cfg(any(test, target_pointer_width = "64"))]
 mod lines;
@@ -13,7 +15,7 @@ pub(super) use lines::{Lines as Map, Saved as SavedMap};
 #[cfg(not(target_pointer_width = "64"))]
 pub(super) use sparse::{Saved as SavedMap, Sparse as Map};
 
-/// The value of an entry that nobody has set.
+/// Value of an entry that has not been set.
 pub(super) const INITIAL: u32 = 0;
 
 #[cfg(test)]
@@ -27,7 +29,7 @@ mod tests {
 
     const PAGES: u32 = 70_000;
 
-    /// Sets some entries of both to the same.
+    /// Sets entries of both maps to equal values.
     fn change(lines: &mut Lines, sparse: &mut Sparse, random: &mut Stream, changes: u32) {
         for _ in 0..changes {
             let (page, value) = (random.below(PAGES.into()), 1 + random.below(1 << 30));

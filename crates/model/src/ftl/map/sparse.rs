@@ -1,5 +1,5 @@
-//! The page map as the entries that were set, each of which takes 8 bytes and up to as much again; what has changed is put back from
-//! notes of what was there before.
+//! The page map, stored as the entries that were set; each takes 8 to 16 bytes. Changes are reverted from a record of
+//! the previous values.
 
 use alloc::vec::Vec;
 #[cfg(not(target_pointer_width = "64"))]
@@ -9,14 +9,14 @@ use super::INITIAL;
 use crate::ftl::numbers::Page;
 use crate::ftl::scattered::Few;
 
-/// The forward map, and what of it has changed.
+/// The forward map, and a record of its changes.
 #[derive(Clone, Debug)]
 pub(in crate::ftl) struct Sparse {
     entries: Few<u32>,
-    /// Whether any was set.
+    /// Whether any entry was set.
     touched: bool,
-    /// Entries that may have changed since they were those of a saved state, in order, and what they were. Nothing while
-    /// there is no such state.
+    /// Entries that may have changed since a saved state, in order, with their previous values. `None` while there is
+    /// no such state.
     before: Option<Vec<(Page, u32)>>,
 }
 
@@ -37,7 +37,7 @@ impl Sparse {
         }
     }
 
-    /// The entry, to be read and changed. Memory grows when it is set for the first time.
+    /// Returns the entry for reading and changing. Memory grows when an entry is set for the first time.
     #[inline]
     pub(in crate::ftl) fn entry(&mut self, page: Page) -> &mut u32 {
         self.touched = true;
@@ -48,20 +48,20 @@ impl Sparse {
         entry
     }
 
-    /// Brings the entries of these pages into the cache, beside each other.
+    /// Brings the entries of these pages into the cache, with overlapping cache misses.
     #[inline]
     pub(in crate::ftl) fn touch(&self, pages: impl Iterator<Item = Page> + Clone) {
         let sum = pages.fold(0, |sum: u32, page| sum.wrapping_add(self.get(page)));
         core::hint::black_box(sum);
     }
 
-    /// Nowhere that stays.
+    /// Has no fixed memory range.
     #[cfg(not(target_pointer_width = "64"))]
     pub(in crate::ftl) fn tables(&mut self) -> [Range<*const u8>; 1] {
         [self.entries.memory()]
     }
 
-    /// Sets all entries back. False if none had been set.
+    /// Resets all entries. Returns false if no entry had been set.
     pub(in crate::ftl) fn clear(&mut self) -> bool {
         if self.touched {
             self.entries.clear(0..self.entries.len());
@@ -70,29 +70,29 @@ impl Sparse {
         core::mem::take(&mut self.touched)
     }
 
-    /// Whether it is as large as that of so many pages.
+    /// Whether it has the size of a map of `pages` pages.
     pub(in crate::ftl) fn is_of(&self, pages: u32) -> bool {
         self.entries.len() == pages
     }
 
-    /// What [`Sparse::restore`] needs to make these entries again.
+    /// Returns the data that [`Sparse::restore`] needs to restore these entries.
     pub(in crate::ftl) fn save(&self) -> Saved {
         Saved(self.entries.clone())
     }
 
-    /// Makes the entries that were saved; none may have been set yet.
+    /// Restores the saved entries; no entry may have been set before.
     pub(in crate::ftl) fn restore(&mut self, saved: &Saved) {
         debug_assert!(!self.touched);
         self.entries.clone_from(&saved.0);
         self.touched = true;
     }
 
-    /// From now on takes note of what changes, for [`Sparse::put_back`]: the entries are those of a saved state.
+    /// Starts to record changes, for [`Sparse::put_back`]: the current entries are those of a saved state.
     pub(in crate::ftl) fn watch(&mut self) {
         self.before = Some(Vec::new());
     }
 
-    /// Makes the entries those that were saved again; they have been since [`Sparse::watch`] or were once.
+    /// Restores the saved entries again; they were current at [`Sparse::watch`] or at an earlier time.
     pub(in crate::ftl) fn put_back(&mut self, _saved: &Saved) {
         for (page, entry) in self.before.iter_mut().flat_map(|all| all.drain(..).rev()) {
             self.entries.set(page.0, entry);

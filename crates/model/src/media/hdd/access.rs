@@ -23,7 +23,7 @@ pub(super) struct Access {
     pub(super) end: u64,
     /// Media time of the first sector.
     pub(super) starts: u64,
-    /// Its track, and its media time modulo one revolution.
+    /// Track of the first sector, and media time modulo one revolution.
     pub(super) track: u32,
     pub(super) cylinder: u32,
     pub(super) angle: u32,

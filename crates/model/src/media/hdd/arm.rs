@@ -140,9 +140,9 @@ impl Arm {
     }
 
     /// Returns the access with the lowest cost at this phase of the disk. The cost is the time until the access is
-    /// under the head, minus a bonus that grows with its waiting time. Accesses that have waited for the maximum time
-    /// have no cost; of these, the oldest is chosen. If the arm must `leave`, only accesses at other places are
-    /// considered.
+    /// under the head, multiplied by the time left until it has waited for the maximum time. Accesses that have waited
+    /// for the maximum time have no cost; of these, the oldest is chosen. If the arm must `leave`, only accesses at
+    /// other places are considered.
     #[inline]
     pub(super) fn soonest(
         &self,

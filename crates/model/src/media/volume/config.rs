@@ -90,7 +90,7 @@ pub struct Limits {
     pub bytes: Option<Limit>,
     /// Bytes that count as one I/O: a larger I/O counts as several.
     pub io_size: u32,
-    /// Share of a second's rate that can be used at once.
+    /// Time whose tokens at the rate can be used at once.
     pub window: Span,
 }
 

@@ -2,14 +2,14 @@
 //! its own.
 //!
 //! An I/O passes the limits of the volume and those of the instance ([`gate`]), then the single thread that processes
-//! I/Os in rounds ([`IoPath`]), then the store, where many I/Os are in service at once and each takes its own time
-//! ([`Store`]). Acknowledged data is durable, as the clouds guarantee. A flush therefore waits only for its turn, and a
-//! power cut loses nothing.
+//! I/Os in rounds ([`IoPath`]), then the store ([`Store`]). In the store, many I/Os are in service at once, and each
+//! takes its own time. Acknowledged data is durable, as the clouds guarantee. A flush therefore waits only for its
+//! turn, and a power cut loses nothing.
 //!
 //! Not modelled: the structure of the store (its cache, its copies, a volume that is still loaded from a snapshot),
-//! other tenants except as pauses, merging of adjacent I/Os, and endurance and power, which no cloud publishes.
-//! Sources: the documents of Amazon EBS, Azure managed disks and Google Persistent Disk, for each figure in the
-//! catalogue; `docs/decisions/0079-volumes.md`.
+//! other tenants except as pauses, and merging of adjacent I/Os. Endurance and power are not modelled either, because
+//! no cloud publishes them. Sources: the documents of Amazon EBS, Azure managed disks and Google Persistent Disk, for
+//! each figure in the catalogue; `docs/decisions/0079-volumes.md`.
 
 mod config;
 mod gate;

@@ -1,8 +1,8 @@
-//! What a device with data owes: a read gives what was written last, each sector whole, and two reads agree.
+//! Data integrity of a device: a read returns the newest data, each sector is consistent, and two reads agree.
 //!
-//! Writes, zeroes, trims and reads of any size are in flight together over a few regions, so that they overlap. Of writes
-//! that were in flight together either may be the last, but once somebody has read one it stays. Left out: what a power cut
-//! leaves.
+//! Writes, zeroes, trims and reads of any size are in flight together over a few regions, so that they overlap. If
+//! several writes were in flight together, any of them may be the last, but once a read has returned one, it remains.
+//! Not tested: the state after a power cut.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,26 +15,26 @@ use crate::device::Device;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// Most commands outstanding.
+/// Maximum number of outstanding commands.
 const DEPTH: usize = 12;
-/// Commands for each seed.
+/// Commands per seed.
 const COMMANDS: u32 = 4000;
-/// Seeds tried.
+/// Number of seeds.
 const SEEDS: u64 = 6;
-/// Bytes in a region that is used, and where regions begin.
+/// Bytes used in a region, and the offsets at which regions begin.
 const REGION: u64 = 128 << 10;
 const REGIONS: u64 = 4;
 const SECTOR: usize = 512;
 
-/// What a sector may hold: the number of a write, 0 for zeroes.
+/// Possible content of a sector: the number of a write, 0 for zeroes.
 type Version = u64;
-/// After a trim a sector may hold anything.
+/// After a trim a sector may contain anything.
 const ANYTHING: Version = u64::MAX;
 
-/// Panics unless a read of what `make(seed, buffers)` builds gives what was written last.
+/// Panics unless a read of the device that `make(seed, buffers)` builds returns the newest data.
 ///
 /// # Panics
-/// With what was read instead.
+/// With the data that was read instead.
 pub fn check_data<D: Device>(make: impl Fn(u64, &Bytes) -> D) {
     for seed in 0..SEEDS {
         let buffers = Bytes::default();
@@ -45,20 +45,20 @@ pub fn check_data<D: Device>(make: impl Fn(u64, &Bytes) -> D) {
     }
 }
 
-/// What is known of a sector.
+/// Known state of a sector.
 #[derive(Clone, Default)]
 struct Sector {
-    /// What it may hold.
+    /// Possible contents.
     may: Vec<Version>,
-    /// Writes in flight, and the first in `may` of those since there was none.
+    /// Number of writes in flight, and the index in `may` of the first one since there was none in flight.
     pending: u32,
     group: usize,
-    /// How often something was written: who sees the same number twice knows that nothing was.
+    /// Number of changes: if the number is equal at two times, nothing was written in between.
     changes: u64,
 }
 
 impl Sector {
-    /// A write to it is in flight.
+    /// A write to the sector is in flight.
     fn begin(&mut self, version: Version) {
         if self.pending == 0 {
             self.group = self.may.len();
@@ -68,8 +68,8 @@ impl Sector {
         self.changes += 1;
     }
 
-    /// One has completed. Of those in flight together any may be the last; what was before them is gone with the last of
-    /// them.
+    /// A write has completed. Of several in flight together, any may be the last; when the last of them completes,
+    /// older contents are no longer possible.
     fn end(&mut self) {
         self.pending -= 1;
         self.changes += 1;
@@ -79,13 +79,14 @@ impl Sector {
     }
 }
 
-/// A command that is outstanding.
+/// An outstanding command.
 struct Sent {
     command: Command,
-    /// Its first sector.
+    /// First sector of the command.
     first: usize,
     version: Version,
-    /// Of a read: what each sector may have held since it was submitted, and its changes then.
+    /// For a read: the possible contents of each sector since its submission, and the sector's number of changes at
+    /// that time.
     before: Vec<(Vec<Version>, u64)>,
 }
 
@@ -94,7 +95,7 @@ struct Host<D> {
     buffers: Bytes,
     stream: Stream,
     now: Time,
-    /// Sectors of all regions, one after the other, and where each region begins.
+    /// Sectors of all regions in sequence, and where each region begins.
     sectors: Vec<Sector>,
     begins: Vec<u64>,
     sent: Vec<Option<Sent>>,
@@ -106,7 +107,7 @@ impl<D: Device> Host<D> {
         let capacity = device.capacity().bytes;
         let apart = capacity / REGIONS / 4096 * 4096;
         assert!(apart >= REGION, "too small for {REGIONS} regions");
-        // The last one reaches the end.
+        // The last region ends at the end of the device.
         let begins = (0..REGIONS).map(|region| match region {
             3 => (capacity - REGION) / 4096 * 4096,
             _ => region * apart,
@@ -133,7 +134,7 @@ impl<D: Device> Host<D> {
                 self.step(Time::NEVER)?;
             }
             self.submit();
-            // Sometimes at once, sometimes after a while.
+            // Sometimes at once, sometimes after a pause.
             let pause = [0, 0, 2_000, 50_000][self.stream.below(4) as usize];
             let until = self.now + Span::from_ns(self.stream.below(pause + 1));
             while self.device.next_event() <= until {
@@ -201,7 +202,7 @@ impl<D: Device> Host<D> {
                 for sector in &mut self.sectors[sectors.clone()] {
                     sector.begin(sent.version);
                 }
-                // A read that is in flight may give it, whatever comes after.
+                // A read that is in flight may return it, whatever follows.
                 for read in self.sent.iter_mut().flatten() {
                     let known = (read.first..).zip(&mut read.before);
                     for (_, before) in known.filter(|(at, _)| sectors.contains(at)) {
@@ -214,7 +215,7 @@ impl<D: Device> Host<D> {
         self.device.submit(self.now, command);
     }
 
-    /// Fills a buffer with the next version of the sectors from `first` on.
+    /// Fills a buffer with the next version of the sectors, starting at `first`.
     fn stamped(&mut self, payload: Payload, bytes: u32, first: u64) -> Version {
         self.last += 1;
         let version = self.last;
@@ -226,7 +227,7 @@ impl<D: Device> Host<D> {
         version
     }
 
-    /// One event, before `until`.
+    /// Processes one event, before `until`.
     fn step(&mut self, until: Time) -> Result<(), String> {
         let next = self.device.next_event();
         if next == Time::NEVER {
@@ -297,7 +298,7 @@ impl<D: Device> Host<D> {
                 before.0
             ));
         }
-        // Nothing was written meanwhile: this is what it holds from now on.
+        // Nothing was written meanwhile, so this is the content from now on.
         if sector.pending == 0 && sector.changes == before.1 {
             sector.may = vec![version];
         }
@@ -305,7 +306,7 @@ impl<D: Device> Host<D> {
     }
 }
 
-/// Every part of a sector says which write it is of, and where it belongs.
+/// Marks every part of a sector with its write and its location.
 fn stamp(sector: &mut [u8], version: Version, at: u64) {
     for (index, word) in sector.chunks_mut(8).enumerate() {
         let value = if index % 2 == 0 { version } else { at };
@@ -313,7 +314,7 @@ fn stamp(sector: &mut [u8], version: Version, at: u64) {
     }
 }
 
-/// The write that a whole sector is of.
+/// Returns the write of a sector, if the whole sector is consistent.
 fn read_stamp(sector: &[u8], at: u64) -> Option<Version> {
     if sector.iter().all(|&byte| byte == 0) {
         return Some(0);

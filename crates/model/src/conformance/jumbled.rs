@@ -1,6 +1,6 @@
-//! A drive that completes what it is given in any order: a command takes as long as a die shows.
+//! A drive that completes commands in random order, after random times.
 //!
-//! For tests of what is made of drives: whoever relies on an order that no drive promises is found out.
+//! For tests of compositions of drives: they detect code that relies on an order that no drive guarantees.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -11,17 +11,17 @@ use crate::device::{Capacity, Device, Gauges, Range};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// A drive of so many bytes without any order.
+/// A drive of the given capacity that guarantees no order.
 #[derive(Clone, Debug)]
 pub struct Jumbled {
     bytes: u64,
     stream: Stream,
-    /// When each command inside completes, and when it came.
+    /// Outstanding commands: when each completes, its id, and when it was submitted.
     inside: BTreeSet<(Time, CommandId, Time)>,
 }
 
 impl Jumbled {
-    /// A drive of so many bytes.
+    /// Creates a drive of `bytes` bytes.
     pub fn new(seed: u64, bytes: u64) -> Jumbled {
         Jumbled {
             bytes,

@@ -1,7 +1,7 @@
 //! Random commands of every kind, as a [`Workload`]: closed loops, bursts, paced arrivals and pauses in turn; hot
-//! spots, sequential runs and far ends; a few that must be refused.
+//! spots, sequential runs and both ends of the device; a few commands that must be rejected.
 //!
-//! Leaves out commands of more than 1 MiB that are in range (a device may split them; nothing new would be tested).
+//! Not included: commands of more than 1 MiB that are in range (a device may split them; that would test nothing new).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,33 +12,33 @@ use crate::engine::Workload;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// How commands come in one phase of the run.
+/// How commands are submitted in one phase of the run.
 #[derive(Clone, Copy, Debug)]
 enum Style {
-    /// This many outstanding; each completion makes a submission at the same moment.
+    /// With this number of outstanding commands; each completion triggers a submission at the same moment.
     Closed(u32),
-    /// All at once.
+    /// All at one time.
     Burst,
-    /// With this mean gap.
+    /// With this mean interarrival time.
     Paced(Span),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     submitted: Time,
-    /// `None` where the contract leaves it open (no bytes at all).
+    /// `None` if the contract does not define it (commands of zero bytes).
     status: Option<Status>,
     read: u32,
     written: u32,
 }
 
-/// A workload that tries everything.
+/// A workload that covers all cases.
 #[derive(Clone, Debug)]
 pub struct Mix {
     suite: Suite,
     stream: Stream,
     capacity: u64,
-    /// Last freed is used first, so ids are used again at once.
+    /// The id freed last is used first, so ids are reused immediately.
     free: Vec<CommandId>,
     inside: Vec<Option<Expected>>,
     outstanding: u32,
@@ -53,7 +53,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A mix for a device of `capacity` bytes.
+    /// Creates a mix for a device of `capacity` bytes.
     pub fn new(seed: u64, capacity: u64, suite: Suite) -> Mix {
         Mix {
             suite,
@@ -73,7 +73,7 @@ impl Mix {
         }
     }
 
-    /// All completions so far.
+    /// Returns all completions so far.
     pub fn log(&self) -> &[Completion] {
         &self.log
     }
@@ -98,7 +98,7 @@ impl Mix {
         self.bytes_written
     }
 
-    /// When `id` was submitted and how it must end; `None` if it is not outstanding.
+    /// Returns when `id` was submitted and its expected status; `None` if it is not outstanding.
     pub(super) fn expectation(&self, id: CommandId) -> Option<(Time, Option<Status>)> {
         let expected = self.inside.get(id as usize).copied().flatten()?;
         Some((expected.submitted, expected.status))
@@ -114,7 +114,7 @@ impl Mix {
             2 => Style::Burst,
             _ => Style::Paced(Span::from_ns(100 + self.stream.below(100_000))),
         };
-        // From a nanosecond to a second, evenly in its magnitude.
+        // From a nanosecond to a second, with uniformly distributed magnitude.
         let bits = 1 + self.stream.below(30);
         self.due = now + Span::from_ns(1 + self.stream.below(1 << bits));
     }
@@ -231,7 +231,7 @@ impl Workload for Mix {
             self.begin_phase(now);
             return;
         }
-        // Without a completion to wait for, `due` stays in the future; else the next completion sets it.
+        // If no completion is outstanding, `due` stays in the future; otherwise the next completion sets it.
         self.due = Time::NEVER;
         match self.style {
             Style::Closed(depth) => while self.outstanding < depth && self.issue(now, submit) {},

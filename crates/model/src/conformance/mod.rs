@@ -1,9 +1,9 @@
-//! The laws of [`crate::device::Device`] as one suite that every device calls in one line.
+//! The laws of [`crate::device::Device`] as a test suite that every device can call in one line.
 //!
 //! [`check`] drives a device with random mixes of all operations (aligned, unaligned, beyond the end, in bursts, paced,
-//! in a closed loop, with ids used again at once) and holds it to every law. A device that is made of devices owes
-//! something to its members too: put a [`Witness`] around them, and it panics when they are called out of turn. What has
-//! data is also held to [`check_data`].
+//! in a closed loop, with ids reused immediately) and checks every law. A composition of devices also has obligations
+//! to its members: a [`Witness`] around a member panics if the member is called incorrectly. Devices with data are also
+//! checked by [`check_data`].
 //!
 //! Each law has a planted bug in the tests below that the suite must find.
 
@@ -31,41 +31,42 @@ use crate::device::{Device, Gauge, Gauges};
 use crate::engine::{Workload, run};
 use crate::time::{Span, Time};
 
-/// What can be broken. The numbers are those of [`crate::device`].
+/// A law that can be violated. The numbers are those of [`crate::device`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Law {
-    /// 1. Time never goes back.
+    /// 1. Time never decreases.
     TimeForward,
     /// 3. Each id completes once, at `now`.
     OneCompletion,
     /// 4. After `advance(now)` the next event is later than `now`.
     Progress,
-    /// 6 and 8. Cutting a run anywhere and going on gives the unbroken run, and so does going from event to event; the
-    /// same seed gives the same run.
+    /// 6 and 8. Interrupting a run anywhere and continuing it gives the same result as the uninterrupted run, and so
+    /// does stepping from event to event; equal seeds give equal runs.
     Resumable,
     /// 7. The anatomy sums to the latency.
     Anatomy,
-    /// Out of range or not a multiple of 512 B is refused; all else succeeds, or is an unrecovered read. (A write that
-    /// fails and a device that is gone are for devices that something has been done to.)
+    /// A command that is out of range or not a multiple of 512 B is rejected; all others succeed, or end with an
+    /// unrecovered read error. (Write faults and missing devices occur only with fault injection.)
     Refusal,
     /// A device without commands becomes idle: `next_event()` is [`Time::NEVER`].
     Idle,
-    /// Cumulative gauges only grow and the host's bytes are all counted.
+    /// Cumulative gauges only grow, and all bytes of the host are counted.
     Gauges,
-    /// A server is busy at most all of the time.
+    /// A server is busy at most 100 % of the time.
     Utilisation,
-    /// 9. A power cut takes what a buffer held and no flush has made durable, and the commands inside; nothing else.
+    /// 9. A power cut loses data that was in a buffer and that no flush has made durable, and the outstanding commands;
+    ///    nothing else.
     PowerCut,
     /// Little's law: mean depth is arrival rate times mean latency, exactly over a run that begins and ends empty.
     Little,
 }
 
-/// A broken law.
+/// A violated law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Which.
+    /// The law that is violated.
     pub law: Law,
-    /// What was seen.
+    /// Observed behaviour.
     pub what: String,
 }
 
@@ -78,15 +79,15 @@ impl fmt::Display for Violation {
 /// Panics unless the devices that `make(seed)` builds keep all laws.
 ///
 /// # Panics
-/// With the law that is broken and how to see it again.
+/// With the violated law and how to reproduce it.
 pub fn check<D: Device + Clone>(make: impl Fn(u64) -> D) {
     Suite::default().check(make);
 }
 
-/// Like [`check`], for a single drive: its [`Gauge::QueueDepth`] must also be exactly the commands inside.
+/// Like [`check`], for a single drive: its [`Gauge::QueueDepth`] must also equal the number of outstanding commands.
 ///
 /// # Panics
-/// With the law that is broken and how to see it again.
+/// With the violated law and how to reproduce it.
 pub fn check_drive<D: Device + Clone>(make: impl Fn(u64) -> D) {
     let suite = Suite {
         exact_depth: true,
@@ -95,18 +96,18 @@ pub fn check_drive<D: Device + Clone>(make: impl Fn(u64) -> D) {
     suite.check(make);
 }
 
-/// How the suite exercises a device.
+/// Parameters of the test suite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suite {
-    /// Seeds tried.
+    /// Number of seeds.
     pub seeds: u64,
-    /// Commands for each seed.
+    /// Commands per seed.
     pub commands: u32,
-    /// Most commands outstanding.
+    /// Maximum number of outstanding commands.
     pub depth: u32,
-    /// `Command::queue` is below this (threads of a host path).
+    /// `Command::queue` is below this (number of threads of a host path).
     pub queues: u16,
-    /// Whether the one [`Gauge::QueueDepth`] reported is the number of commands inside.
+    /// Whether the single reported [`Gauge::QueueDepth`] is the number of outstanding commands.
     pub exact_depth: bool,
 }
 
@@ -126,7 +127,7 @@ impl Suite {
     /// Panics unless the devices that `make(seed)` builds keep all laws.
     ///
     /// # Panics
-    /// With the law that is broken and how to see it again.
+    /// With the violated law and how to reproduce it.
     pub fn check<D: Device + Clone>(&self, make: impl Fn(u64) -> D) {
         for seed in 0..self.seeds {
             if let Err(violation) = self.examine(seed, &make) {
@@ -135,10 +136,10 @@ impl Suite {
         }
     }
 
-    /// Holds one device to the laws.
+    /// Checks the laws for one device.
     ///
     /// # Errors
-    /// The first law that is broken.
+    /// The first violated law.
     pub fn examine<D: Device + Clone>(
         &self,
         seed: u64,
@@ -148,7 +149,7 @@ impl Suite {
         let mix = Mix::new(seed, device.capacity().bytes, *self);
         let watched = Referee::new(device, mix.clone(), *self).watch()?;
 
-        // The unbroken run by the engine itself, twice from the same seed.
+        // The uninterrupted run by the engine itself, twice from the same seed.
         for attempt in 0..2 {
             let (mut device, mut mix) = (make(seed), mix.clone());
             run(&mut device, &mut mix, Time::ZERO, Time::NEVER);
@@ -162,15 +163,16 @@ impl Suite {
         power::cuts(self, seed, make(seed)).map(drop)
     }
 
-    /// Cuts the power of a device again and again, and tells how many bytes it has lost by that.
+    /// Cuts the power of a device repeatedly, and returns how many bytes it lost in total.
     ///
     /// # Errors
-    /// The first law that is broken.
+    /// The first violated law.
     pub fn power_cuts<D: Device>(&self, seed: u64, device: D) -> Result<u64, Violation> {
         power::cuts(self, seed, device)
     }
 
-    /// Cuts the run at some of its completions, goes on with a clone, and lets the original run on beside it.
+    /// Interrupts the run at some of its completions, continues with a clone, and lets the original continue in
+    /// parallel.
     fn cut<D: Device + Clone>(
         &self,
         watched: &[Completion],
@@ -183,7 +185,7 @@ impl Suite {
             now = run(&mut device, &mut mix, now, at);
             device.inspect(now, &mut Readings::default());
             let (mut original, mut copy) = (device.clone(), mix.clone());
-            // The one that is thrown away goes first: whatever it shares with the other would show.
+            // The discarded one runs first: any state that it shares with the other would become visible.
             run(&mut original, &mut copy, now, Time::NEVER);
             same(
                 watched,
@@ -228,16 +230,16 @@ fn broken<T>(law: Law, what: String) -> Result<T, Violation> {
     Err(Violation { law, what })
 }
 
-/// Events without a completion after which a device with nothing to do counts as never idle.
+/// Events without a completion after which a device without commands counts as never idle.
 const RESTLESS: u64 = 1_000_000;
 
-/// Drives a device as [`run`] does, and watches each step.
+/// Drives a device as [`run`] does, and checks each step.
 struct Referee<D> {
     device: D,
     mix: Mix,
     suite: Suite,
     now: Time,
-    /// Commands inside, and when that was last brought up to date.
+    /// Integral of outstanding commands over time, and when it was last updated.
     depth_area: u128,
     latencies: u128,
     gauge_area: f64,
@@ -368,7 +370,7 @@ impl<D: Device> Referee<D> {
         Ok(())
     }
 
-    /// Reads all gauges and compares them with the last reading.
+    /// Reads all gauges and compares them with the previous reading.
     fn gauges(&mut self) -> Result<(), Violation> {
         let mut readings = Readings::default();
         self.device.inspect(self.now, &mut readings);
@@ -398,7 +400,7 @@ impl<D: Device> Referee<D> {
         Ok(())
     }
 
-    /// What must hold when all is over.
+    /// Checks the laws that apply to the end of a run.
     fn finish(&mut self, first: &Readings) -> Result<(), Violation> {
         let lost = self.mix.outstanding();
         if lost > 0 || self.mix.left() > 0 {

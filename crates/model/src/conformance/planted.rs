@@ -1,4 +1,4 @@
-//! One planted bug for each law: the suite must find it, and under the right name.
+//! One planted bug per law: the suite must find it, and report the correct law.
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -47,7 +47,7 @@ enum Bug {
     CompletesAfterPowerCut,
 }
 
-/// A RAM disk with one fault.
+/// A RAM disk with one bug.
 #[derive(Clone)]
 struct Faulty {
     inner: Ram,
@@ -76,7 +76,7 @@ impl Faulty {
         match self.bug {
             Bug::CompletesLater => completion.at = now + Span::from_ns(1),
             Bug::SharesStateWithClones | Bug::DependsOnEarlierRuns => {
-                // Moves a nanosecond between parts, so only a comparison of runs can tell.
+                // Moves a nanosecond between parts, so that only a comparison of runs detects it.
                 self.shared.set(self.shared.get() + 1);
                 if self.shared.get() % 4099 == 1000 {
                     let mut anatomy = crate::Anatomy::ZERO;
@@ -250,7 +250,7 @@ fn each_planted_bug_is_found_under_its_name() {
     }
 }
 
-/// How a composition may call its member out of turn.
+/// How a composition may call its member incorrectly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slip {
     None,
@@ -276,7 +276,7 @@ impl<D: Device> Device for Careless<D> {
         if self.slip == Slip::ReusesIds {
             command.id %= 2;
         }
-        // Waits for the next event if there is one, and then goes in ahead of the completions due at it.
+        // Waits for the next event, if there is one, and submits before the completions due at that time.
         let event = self.member.next_event();
         if self.slip == Slip::SubmitsFirst && event > now && event != Time::NEVER {
             self.waiting.push(command);

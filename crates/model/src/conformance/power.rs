@@ -1,8 +1,9 @@
-//! Law 9: what a flush or a write with force unit access has acknowledged survives a power cut; what is lost was
-//! acknowledged since, or was being written, and lay in a buffer; nothing of before the cut completes after it.
+//! Law 9: data that was acknowledged by a flush, or by a write with force unit access, survives a power cut. Lost data
+//! was acknowledged after that, or was being written, and was in a buffer. No command from before the power cut
+//! completes after it.
 //!
-//! Writes, flushes and reads over a few megabytes, so that many overwrite each other, and cuts at events and between
-//! them. Left out: what becomes of commands that were in flight (either is right).
+//! Writes, flushes and reads over a few megabytes, so that many overwrite each other, and power cuts at events and
+//! between them. Not tested: the outcome of commands that were in flight (both are correct).
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -15,35 +16,35 @@ use crate::device::{Device, Gauge, Range};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// Most commands outstanding.
+/// Maximum number of outstanding commands.
 const DEPTH: u32 = 24;
-/// Bytes that are written over and over.
+/// Bytes that are overwritten repeatedly.
 const HOT: u64 = 4 << 20;
-/// Cuts of a run.
+/// Power cuts per run.
 const CUTS: u32 = 12;
-/// Most commands from one cut to the next.
+/// Maximum number of commands between two power cuts.
 const COMMANDS: u64 = 400;
-/// Events without a completion after which a device with commands inside is stuck.
+/// Events without a completion after which a device with outstanding commands is stuck.
 const RESTLESS: u32 = 1_000_000;
 
-/// A command that is outstanding.
+/// An outstanding command.
 #[derive(Clone, Copy)]
 struct Sent {
     command: Command,
     at: Time,
-    /// Acknowledgements before it.
+    /// Number of earlier acknowledgements.
     before: u64,
 }
 
-/// What is known of a sector: the numbers of acknowledgements.
+/// Known state of a sector, as numbers of acknowledgements.
 #[derive(Clone, Copy, Default)]
 struct Sector {
     written: u64,
-    /// Before a write with force unit access, which made them durable or was newer.
+    /// Number of acknowledgements before a write with force unit access, which made them durable or was newer.
     through: u64,
 }
 
-/// A host that remembers what it was promised.
+/// A host that records the acknowledgements which it received.
 struct Host<D> {
     device: D,
     stream: Stream,
@@ -51,17 +52,17 @@ struct Host<D> {
     span: u64,
     now: Time,
     sent: Vec<Option<Sent>>,
-    /// Acknowledgements so far, and of them those that a flush has made durable.
+    /// Acknowledgements so far, and how many of them a flush has made durable.
     acknowledged: u64,
     flushed: u64,
     sectors: BTreeMap<u64, Sector>,
     lost: u64,
 }
 
-/// Cuts the power of a device again and again; the bytes that it lost.
+/// Cuts the power of a device repeatedly; returns the bytes that it lost.
 ///
 /// # Errors
-/// The first law that is broken.
+/// The first violated law.
 pub(super) fn cuts<D: Device>(suite: &Suite, seed: u64, device: D) -> Result<u64, Violation> {
     let span = device.capacity().bytes.min(HOT);
     let mut host = Host {
@@ -131,7 +132,7 @@ impl<D: Device> Host<D> {
         self.device.submit(self.now, command);
     }
 
-    /// Up to the next event.
+    /// Advances to the next event.
     fn step(&mut self) -> Result<(), Violation> {
         let mut done = Vec::new();
         for _ in 0..RESTLESS {
@@ -184,7 +185,7 @@ impl<D: Device> Host<D> {
                 for sector in sectors_of(command.offset, command.bytes.into()) {
                     let known = self.sectors.entry(sector).or_default();
                     if command.fua {
-                        // What was acknowledged while it was inside may be newer.
+                        // Data that was acknowledged while the command was outstanding may be newer.
                         known.through = known.through.max(sent.before);
                     } else {
                         known.written = self.acknowledged;
@@ -196,7 +197,7 @@ impl<D: Device> Host<D> {
     }
 
     fn cut(&mut self) -> Result<(), Violation> {
-        // At an event, or between two.
+        // At an event, or between two events.
         let next = self.device.next_event();
         if next != Time::NEVER && self.stream.below(2) == 0 {
             self.now = Time::from_ns(self.now.ns().midpoint(next.ns()));
@@ -236,7 +237,7 @@ impl<D: Device> Host<D> {
         self.sent.fill(None);
         self.sectors.clear();
         self.now += Span::from_us(self.stream.below(2000));
-        // What falls due meanwhile is the device's own.
+        // Events due in the meantime belong to the device itself.
         while self.device.next_event() <= self.now {
             let next = self.device.next_event();
             let mut done = Vec::new();
@@ -248,8 +249,8 @@ impl<D: Device> Host<D> {
         Ok(())
     }
 
-    /// In each unit of what was lost a sector was written since it was durable, or was being written. (The others of the
-    /// unit are on the medium, as they were.)
+    /// In each unit of the lost data, a sector was written since it was durable, or was being written. (The unit's
+    /// other sectors are on the medium, unchanged.)
     fn may_be_lost(&self, lost: &Range) -> Result<(), Violation> {
         let end = lost.offset + lost.bytes;
         for unit in (lost.offset..end).step_by(4096) {

@@ -1,4 +1,4 @@
-//! What a caller owes to a device: put between a composition and its members in tests.
+//! Checks the obligations of a caller to a device: placed between a composition and its members in tests.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -7,20 +7,20 @@ use crate::command::{Command, CommandId, Completion};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::time::Time;
 
-/// Passes everything through and panics when the *caller* breaks the contract: time that goes back (law 1), `advance`
-/// at another moment than the next event (law 2), a submission while a completion is due (law 5), an event passed
-/// over, or an id used while it is outstanding.
+/// Forwards everything, and panics if the *caller* violates the contract: time that decreases (law 1), `advance` at a
+/// time other than the next event (law 2), a submission while a completion is due (law 5). Also if an event was
+/// skipped, or an id is used while it is outstanding.
 #[derive(Clone, Debug)]
 pub struct Witness<D> {
     device: D,
     now: Time,
     outstanding: BTreeSet<CommandId>,
-    /// The last submission was at `now`, so an event at `now` may come from it.
+    /// The last submission was at `now`, so an event at `now` may result from it.
     submitted_now: bool,
 }
 
 impl<D: Device> Witness<D> {
-    /// A witness before `device`.
+    /// Creates a witness in front of `device`.
     pub fn new(device: D) -> Witness<D> {
         Witness {
             device,

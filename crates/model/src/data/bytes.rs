@@ -1,5 +1,5 @@
-//! Real buffers. One set of them is shared by a pool and its members (clones name the same bytes), because a command's
-//! data are where its client put them, however many tiers pass it on.
+//! Payload buffers with real data. A pool and its members share one set of them (clones refer to the same bytes),
+//! because a command's data stays where the client put it, however many tiers forward the command.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -8,14 +8,14 @@ use core::cell::RefCell;
 use super::Buffers;
 use crate::command::Payload;
 
-/// The buffers themselves, by number; 0 is nowhere.
+/// The buffers, by number; number 0 has no data.
 #[derive(Debug)]
 struct Arena {
     buffers: Vec<Vec<u8>>,
     free: Vec<u32>,
 }
 
-/// Buffers with bytes in them. Clones share them.
+/// Buffers with real data. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Bytes(Rc<RefCell<Arena>>);
 
@@ -33,7 +33,7 @@ fn part(at: Payload, bytes: usize) -> core::ops::Range<usize> {
 }
 
 impl Bytes {
-    /// Lets `use_them` look at so many bytes; nowhere there are none.
+    /// Calls `use_them` with `bytes` bytes of a buffer; with an empty slice for the buffer without data.
     pub fn with<R>(&self, at: Payload, bytes: u32, use_them: impl FnOnce(&[u8]) -> R) -> R {
         let arena = self.0.borrow();
         if at.buffer == 0 {
@@ -42,7 +42,7 @@ impl Bytes {
         use_them(&arena.buffers[at.buffer as usize][part(at, bytes as usize)])
     }
 
-    /// Lets `fill` write so many bytes; nowhere there are none.
+    /// Calls `fill` with `bytes` writable bytes of a buffer; with an empty slice for the buffer without data.
     pub fn with_mut<R>(&self, at: Payload, bytes: u32, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut arena = self.0.borrow_mut();
         if at.buffer == 0 {
@@ -51,7 +51,7 @@ impl Bytes {
         fill(&mut arena.buffers[at.buffer as usize][part(at, bytes as usize)])
     }
 
-    /// Buffers that are taken and not given back.
+    /// Returns the number of buffers that are allocated and not released.
     pub fn taken(&self) -> usize {
         let arena = self.0.borrow();
         arena.buffers.len() - 1 - arena.free.len()

@@ -1,39 +1,39 @@
-//! What is on a medium: the bytes that survive a power cut.
+//! Content of a medium: the bytes that survive a power cut.
 
-/// The medium cannot give these bytes back.
+/// The medium cannot return these bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreadable;
 
-/// The bytes could not be put on the medium.
+/// The bytes could not be written to the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unwritable;
 
-/// The bytes of one medium. Addresses and lengths are within it and multiples of 512.
+/// Content of one medium. Addresses and lengths are within its capacity and multiples of 512.
 pub trait Contents {
-    /// Reads; what was never written is zeroes.
+    /// Reads; sectors that were never written are zeroes.
     ///
     /// # Errors
-    /// If a sector of the range cannot be read; `into` then holds nothing of use.
+    /// If a sector of the range cannot be read; the content of `into` is then undefined.
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
-    /// Writes. A sector that was unreadable can be read again.
+    /// Writes. A sector that was unreadable becomes readable.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If the data cannot be stored.
     fn write(&mut self, at: u64, data: &[u8]) -> Result<(), Unwritable>;
 
-    /// Writes zeroes over the range.
+    /// Writes zeroes to the range.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If they cannot be stored.
     fn zero(&mut self, at: u64, bytes: u64) -> Result<(), Unwritable>;
 
-    /// All that was written is safe from a power cut of the machine that keeps it.
+    /// Makes all written data durable against a power cut of the machine that stores it.
     ///
     /// # Errors
-    /// If it is not.
+    /// If that fails.
     fn sync(&mut self) -> Result<(), Unwritable>;
 
-    /// The sectors of the range become unreadable until they are written.
+    /// Makes the sectors of the range unreadable until they are written.
     fn spoil(&mut self, at: u64, bytes: u64);
 }

@@ -1,7 +1,7 @@
-//! A drive that has become slow: what it has done is told later.
+//! Delayed completions of a slow drive.
 //!
-//! The data have moved when the drive says so; only the answer waits. Answers of a slow drive keep their order; an answer that a
-//! rule delays ([`super::Rule`]) holds up no other.
+//! Data is transferred when the drive completes a command; only the completion is delayed. Completions of a slow drive
+//! keep their order. A completion that is delayed by a rule ([`super::Rule`]) does not delay others.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,14 +10,14 @@ use crate::anatomy::Part;
 use crate::command::Completion;
 use crate::time::{Span, Time};
 
-/// Answers that are held back, and for how long.
+/// Delayed completions, and the current delay.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
     by: Span,
     until: Time,
-    /// In the order of their times.
+    /// Completions in order of time.
     waiting: VecDeque<Completion>,
-    /// Time of the last answer that waits because the drive is slow.
+    /// Time of the last completion that is delayed because the drive is slow.
     last: Time,
 }
 
@@ -33,30 +33,31 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// What the drive completes before `until` is told this much later.
+    /// Delays completions that the drive makes before `until` by this time.
     pub(super) fn set(&mut self, by: Span, until: Time) {
         (self.by, self.until) = (by, until);
     }
 
-    /// Answers that wait.
+    /// Returns the number of delayed completions.
     pub(super) fn count(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When the next answer leaves.
+    /// Returns when the next completion is released.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.waiting.front().map_or(Time::NEVER, |it| it.at)
     }
 
-    /// Whether an answer of `now` waits: because the drive is slow, or for answers of when it was.
+    /// Whether a completion at `now` is delayed: because the drive is slow, or to keep the order with earlier delayed
+    /// ones.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> bool {
         let slow = now < self.until && self.by > Span::ZERO;
         slow || (now <= self.last && !self.waiting.is_empty())
     }
 
-    /// Holds an answer back: as the drive is slow, and `more` than that.
+    /// Delays a completion: by the delay of a slow drive, and by `more` in addition.
     pub(super) fn hold(&mut self, mut completion: Completion, more: Span) {
         let by = match completion.at < self.until {
             true => self.by,
@@ -75,7 +76,7 @@ impl Delay {
         self.waiting.insert(behind, completion);
     }
 
-    /// Appends what leaves at `now`.
+    /// Appends the completions that are released at `now`.
     #[inline]
     pub(super) fn take(&mut self, now: Time, done: &mut Vec<Completion>) {
         while self.next() == now {
@@ -83,7 +84,7 @@ impl Delay {
         }
     }
 
-    /// All that waits; nothing does any more.
+    /// Removes and returns all delayed completions.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Completion> {
         self.last = Time::ZERO;
         self.waiting.drain(..)

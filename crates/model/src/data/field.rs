@@ -1,7 +1,8 @@
 //! Arithmetic of parity: bytes as elements of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1.
 //!
-//! Parity `j` of data `D_0, D_1, ...` is the sum of `2^(i*j) * D_i`: P is `j` = 0, Q is 1, R is 2. Any so many of the data can be
-//! computed from as many parities. Source: the generator and polynomial of H. P. Anvin, "The mathematics of RAID-6" (P and Q).
+//! Parity `j` of data `D_0, D_1, ...` is the sum of `2^(i*j) * D_i`: P is `j` = 0, Q is 1, R is 2. Any missing data can
+//! be computed from the same number of parities. Source: the generator and polynomial of H. P. Anvin, "The mathematics
+//! of RAID-6" (P and Q).
 
 /// `a * b`.
 pub fn times(mut a: u8, mut b: u8) -> u8 {
@@ -26,7 +27,7 @@ pub fn power(base: u8, exponent: u32) -> u8 {
     (0..exponent % 255).fold(1, |product, _| times(product, base))
 }
 
-/// `1 / a` of an `a` that is not 0.
+/// `1 / a`, where `a` is not 0.
 pub fn inverse(a: u8) -> u8 {
     power(a, 254)
 }
@@ -48,8 +49,9 @@ pub fn fold(from: &[u8], to: &mut [u8], factor: u8) {
     each.for_each(|(to, from)| *to ^= table[usize::from(*from)]);
 }
 
-/// Missing data (at most two, `a` and then `b`) from what is left of two parities when all other data are taken from them:
-/// the factors by which the first and the second are to be multiplied and added up to give `a`, and `b`.
+/// Returns factors that recover missing data (at most two, `a` and then `b`) from two parities, from which all other
+/// data has been removed. The first pair of factors, applied to the first and the second parity and summed, gives `a`;
+/// the second pair gives `b`.
 pub fn two_missing(parities: [usize; 2], missing: [usize; 2]) -> [[u8; 2]; 2] {
     let [[a, b], [c, d]] = parities.map(|j| missing.map(|i| coefficient(j, i)));
     let scale = inverse(times(a, d) ^ times(b, c));
@@ -60,7 +62,7 @@ pub fn two_missing(parities: [usize; 2], missing: [usize; 2]) -> [[u8; 2]; 2] {
 mod tests {
     use super::*;
 
-    /// By carry-less multiplication of polynomials and long division, apart from [`times`].
+    /// By carry-less multiplication of polynomials and long division, independently of [`times`].
     fn by_division(a: u8, b: u8) -> u8 {
         let bits = (0..8).filter(|bit| b & (1 << bit) != 0);
         let mut product = bits.fold(0_u16, |sum, bit| sum ^ (u16::from(a) << bit));
@@ -83,7 +85,7 @@ mod tests {
                 assert_eq!(times(a, inverse(a)), 1, "{a}");
             }
         }
-        // 2 generates all of them: no two data have the same factor in Q.
+        // 2 generates all elements: no two data have the same factor in Q.
         let mut seen: [bool; 256] = [false; 256];
         (0..255).for_each(|i| seen[usize::from(coefficient(1, i))] = true);
         assert_eq!(seen.iter().filter(|it| **it).count(), 255);

@@ -1,5 +1,5 @@
-//! A medium's bytes in memory: sparse, and cheap to copy, because the checker tries thousands of ways in which power may
-//! have gone, each on a copy of its own. Pages are shared by copies until one of them writes.
+//! Content of a medium in memory: sparse, and cheap to copy, because the checker tries thousands of possible results of
+//! a power cut, each on its own copy. Copies share pages until one of them is written.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -8,21 +8,21 @@ use alloc::vec::Vec;
 use super::contents::{Contents, Unreadable, Unwritable};
 use super::is_zero;
 
-/// Bytes that are shared or copied at a time.
+/// Bytes per page, the unit of sharing and copying.
 const PAGE: u64 = 4096;
-/// What can be unreadable.
+/// Bytes of the smallest unreadable unit.
 const SECTOR: u64 = 512;
 
 type Page = [u8; PAGE as usize];
 
-/// The bytes of a medium; it grows as far as it is written. Two of them are equal if they read the same.
+/// Content of a medium; it grows as it is written. Two images are equal if they return equal data.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
     pages: Vec<Option<Arc<Page>>>,
     unreadable: BTreeSet<u64>,
 }
 
-/// The parts of a range, each in one page: page, first byte in it, first byte in the range, bytes.
+/// Splits a range into parts of one page each: page, first byte in it, first byte in the range, bytes.
 fn pages(at: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize, usize)> {
     let end = at + bytes;
     let mut next = at;
@@ -62,7 +62,7 @@ impl Image {
         }
     }
 
-    /// Whether the two read the same all over a range (unreadable sectors count as what is beneath).
+    /// Whether both images have equal data in a range (for unreadable sectors, the data below counts).
     pub fn same(&self, other: &Image, at: u64, bytes: u64) -> bool {
         pages(at, bytes).all(|(index, first, _, length)| {
             fn of(page: &Page, first: usize, length: usize) -> &[u8] {
@@ -104,7 +104,7 @@ impl Contents for Image {
         for (index, first, from, length) in pages(at, data.len() as u64) {
             let data = &data[from..from + length];
             match Page::try_from(data) {
-                // What was there is neither copied nor zeroed first.
+                // The previous content is neither copied nor zeroed first.
                 Ok(whole) => *self.place(index) = Some(Arc::new(whole)),
                 Err(_) => self.page(index)[first..first + length].copy_from_slice(data),
             }

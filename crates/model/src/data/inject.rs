@@ -1,9 +1,9 @@
-//! Faults by count and by place: triggers that count the commands of a drive, and errors and delays for a range of addresses or
-//! at a rate.
+//! Fault injection by count and by location: triggers that count the commands of a drive, and errors and delays for a
+//! range of addresses or at a rate.
 //!
-//! A trigger counts from when it is armed, a rule acts from when it is added. Each rule draws from a random stream of its own,
-//! once for each command that it matches, so that the same commands and the same seed give the same errors. Left out: errors
-//! that leave a write partly done.
+//! A trigger counts from when it is armed; a rule acts from when it is added. Each rule draws from its own random
+//! stream, once for each command that it matches, so that equal commands and equal seeds give equal errors. Not
+//! modelled: errors after part of a write was done.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::command::{Command, Op};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// Commands that triggers count and rules match. Deallocations are of no kind.
+/// Kind of commands that triggers count and rules match. Deallocations belong to no kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CommandKind {
@@ -25,7 +25,7 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// The kind of a command; `None` for a deallocation.
+    /// Returns the kind of a command; `None` for a deallocation.
     pub fn counted_as(op: Op) -> Option<CommandKind> {
         match op {
             Op::Read => Some(CommandKind::Reads),
@@ -36,25 +36,25 @@ impl CommandKind {
     }
 }
 
-/// When a command is counted.
+/// Time at which a command is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Moment {
-    /// When it reaches the drive, which has to answer.
+    /// When it reaches the drive, if the drive responds.
     Arrival,
     /// When the drive has completed it without an error.
     Completion,
 }
 
-/// The command of this number, counted from 1.
+/// Condition that the command with this number, counted from 1, satisfies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trigger {
-    /// Commands that are counted.
+    /// Kind of commands that are counted.
     pub kind: CommandKind,
     /// When each is counted.
     pub moment: Moment,
-    /// At least 1.
+    /// Number of the command; at least 1.
     pub number: u64,
 }
 
@@ -65,11 +65,11 @@ pub enum Effect {
     /// A read ends with [`crate::Status::UnrecoveredReadError`]; a write or flush with [`crate::Status::WriteFault`], and
     /// changes nothing.
     Fails,
-    /// The command is answered this much later.
+    /// The command completes this much later.
     Delays(Span),
 }
 
-/// How long a rule acts.
+/// How long a rule is active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Lasting {
@@ -77,23 +77,23 @@ pub enum Lasting {
     Forever,
     /// For commands that arrive within this time.
     Time(Span),
-    /// For this many commands of its kind and range, whether they are drawn or not.
+    /// For this number of matching commands, whether they are affected or not.
     Commands(u64),
 }
 
-/// An error or a delay of commands.
+/// A rule for errors or delays of commands.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rule {
-    /// Commands that it matches; those of all kinds if `None`.
+    /// Kind of commands that it matches; `None` for all kinds.
     pub kind: Option<CommandKind>,
-    /// What happens to them.
+    /// Effect on matching commands.
     pub effect: Effect,
-    /// First byte, and the byte after the last, of the addresses that a command has to touch; `None` for any address.
+    /// Address range that a command must overlap, as first byte and byte after the last; `None` for any address.
     pub range: Option<(u64, u64)>,
-    /// Probability for each command, above 0; 1 for each of them.
+    /// Probability that a matching command is affected, above 0; 1 for all of them.
     pub rate: f64,
-    /// How long it acts.
+    /// How long it is active.
     pub lasting: Lasting,
 }
 
@@ -108,7 +108,7 @@ impl Rule {
     }
 }
 
-/// The seed of a rule's stream: that of the run, and the number of the fault in it.
+/// Seed of a rule's stream: that of the run, and the number of the fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws {
     /// Seed of the run.
@@ -117,24 +117,24 @@ pub struct Draws {
     pub fault: u64,
 }
 
-/// Effect of a trigger, before the command that it counts is judged. Other faults are the owner's, who asks for them by
-/// [`Injector::take_hit`].
+/// Effect of a trigger, before the rules are applied to the counted command. All other faults are applied by the owner,
+/// which obtains them with [`Injector::take_hit`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OnHit {
-    /// The owner does all of it.
+    /// All effects are applied by the owner.
     Nothing,
-    /// Something that the next write meets.
+    /// A fault of the next write.
     NextWrite(Trouble),
     /// A rule is added.
     Adds(Rule, Draws),
 }
 
-/// Effect of all rules on a command.
+/// Combined effect of all rules on a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
     /// Whether the command ends with an error.
     pub fails: bool,
-    /// How much later the command is answered.
+    /// Delay of the completion.
     pub delay: Span,
 }
 
@@ -150,12 +150,12 @@ struct ArmedTrigger {
 struct ActiveRule {
     rule: Rule,
     until: Time,
-    /// Commands that it may still match.
+    /// Number of commands that it may still match.
     left: u64,
     stream: Stream,
 }
 
-/// The triggers and rules of a drive.
+/// Triggers and rules of a drive.
 #[derive(Clone, Debug, Default)]
 pub struct Injector {
     armed: Vec<ArmedTrigger>,
@@ -164,7 +164,7 @@ pub struct Injector {
 }
 
 impl Injector {
-    /// Arms a trigger, which counts from now on. `number` is its owner's name for it.
+    /// Arms a trigger, which counts from now. `number` is the owner's id for it.
     pub fn arm(&mut self, trigger: Trigger, number: u32, on_hit: OnHit) {
         self.armed.push(ArmedTrigger {
             trigger,
@@ -174,7 +174,7 @@ impl Injector {
         });
     }
 
-    /// Adds a rule, which acts from now on.
+    /// Adds a rule, which is active from now.
     pub fn add(&mut self, now: Time, rule: Rule, draws: Draws) {
         let (until, left) = match rule.lasting {
             Lasting::Forever => (Time::NEVER, u64::MAX),
@@ -194,7 +194,7 @@ impl Injector {
         self.rules.clear();
     }
 
-    /// Counts a command that arrives or completes. Returns what its drive's next write meets, if a trigger says so.
+    /// Counts a command that arrives or completes. Returns a fault for the drive's next write, if a trigger causes one.
     pub fn count(&mut self, now: Time, op: Op, moment: Moment) -> Option<Trouble> {
         let kind = CommandKind::counted_as(op)?;
         let mut next_write = None;
@@ -219,7 +219,7 @@ impl Injector {
         next_write
     }
 
-    /// Returns what rules do to a command that arrives.
+    /// Returns the effect of all rules on a command that arrives.
     pub fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         let mut verdict = Verdict::default();
         self.rules.retain(|it| it.left > 0 && now < it.until);
@@ -239,7 +239,7 @@ impl Injector {
         verdict
     }
 
-    /// The number of a trigger that has been hit, oldest first, once for each.
+    /// Returns the number of a trigger that has fired, oldest first, once each.
     pub fn take_hit(&mut self) -> Option<u32> {
         (!self.hits.is_empty()).then(|| self.hits.remove(0))
     }

@@ -1,11 +1,12 @@
-//! A drive with its data: what its commands read and write is moved at the moment when the drive completes them.
+//! A drive with its data: the data of a command is transferred at the moment when the drive completes the command.
 //!
-//! A write goes to the medium when it is durable by what the drive promises (no volatile cache, or force unit access),
-//! and else to [`Unflushed`], from where a flush takes it. What a power cut would leave undecided can be asked at any
-//! moment. [`Trouble`] comes from outside.
+//! A write goes directly to the medium if the drive guarantees that it is durable (no volatile cache, or force unit
+//! access). Otherwise it goes to [`Unflushed`], and a flush moves it to the medium. The set of writes whose outcome
+//! after a power cut is undecided can be queried at any moment. [`Trouble`] injects faults.
 //!
-//! Left out: which of the undecided writes the drive's own firmware would already have written. Who wants one answer
-//! gets the drive's own ([`Device::power_cut`]); who wants all of them tries each ([`Kept::undecided`]).
+//! Not modelled: which of the undecided writes the drive's firmware would already have written. Callers that need a
+//! single outcome use the drive's own ([`Device::power_cut`]); callers that need all outcomes try each
+//! ([`Kept::undecided`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +22,7 @@ use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::time::{Span, Time};
 
-/// What will become of a write's data.
+/// Outcome of a write's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     AsAsked,
@@ -30,19 +31,19 @@ enum Fate {
     Elsewhere(u64),
 }
 
-/// A command while the drive has it.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Inside {
     command: Command,
     submitted: Time,
-    /// Submissions before it.
+    /// Number of earlier submissions.
     turn: u64,
-    /// Acknowledgements before it.
+    /// Number of earlier acknowledgements.
     before: u64,
     fate: Fate,
-    /// How much later it is answered than the drive completes it.
+    /// Additional delay of the completion, after the drive has completed it.
     delay: Span,
-    /// Whether somebody waits for it; the drive finishes what it has even when it answers nobody.
+    /// Whether the caller waits for it; the drive finishes its commands even if it sends no completions.
     heard: bool,
 }
 
@@ -61,21 +62,21 @@ pub struct Kept<D, C> {
     acknowledged: u64,
     changes: u64,
     dead: bool,
-    /// Writes that were inside when it died.
+    /// Writes that were outstanding when the drive failed.
     left_behind: Vec<Undecided>,
     lies: bool,
     next_write: Fate,
-    /// What is answered without the drive, all at one time.
+    /// Completions that do not come from the drive, all at one time.
     answers: Vec<Completion>,
     answers_at: Time,
     finished: Vec<Completion>,
     delay: Delay,
-    /// Faults by count and place, if there are any.
+    /// Faults by count and location, if there are any.
     injector: Option<Box<Injector>>,
 }
 
 impl<D: Device, C: Contents> Kept<D, C> {
-    /// Round a drive that nothing was submitted to. `volatile`: whether its write cache needs power
+    /// Wraps a drive that has not received any command. `volatile`: whether its write cache needs power
     /// ([`crate::media::Medium::volatile_write_cache`]).
     pub fn new(drive: D, contents: C, buffers: Bytes, volatile: bool) -> Kept<D, C> {
         Kept {
@@ -101,52 +102,53 @@ impl<D: Device, C: Contents> Kept<D, C> {
         }
     }
 
-    /// The drive itself.
+    /// Returns the drive itself.
     pub fn drive(&self) -> &D {
         &self.drive
     }
 
-    /// The drive itself, to set something on it.
+    /// Returns the drive itself, for changing settings.
     pub fn drive_mut(&mut self) -> &mut D {
         &mut self.drive
     }
 
-    /// What is on the medium.
+    /// Returns the content of the medium.
     pub fn contents(&self) -> &C {
         &self.contents
     }
 
-    /// What is on the medium, to change it behind the drive's back.
+    /// Returns the content of the medium, for changing it without the drive.
     pub fn contents_mut(&mut self) -> &mut C {
         &mut self.contents
     }
 
-    /// Whether it answers nothing.
+    /// Whether the drive has failed and does not respond.
     pub fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// Writes that are acknowledged and kept apart, because a power cut may take them.
+    /// Returns the number of acknowledged writes that are held separately, because a power cut may lose them.
     pub fn unflushed(&self) -> usize {
         self.unflushed.records().len()
     }
 
-    /// Of what is kept apart, that goes to the medium which the drive has there by now. Changes nothing that can be read.
+    /// Moves separately held data to the medium, if the drive has it on its medium by now. Does not change the data
+    /// that reads return.
     pub fn settle(&mut self) {
         let mut at_risk = Vec::new();
         self.drive.at_risk(&mut at_risk);
-        // A medium that does not take it leaves it where it is.
+        // If the medium does not accept the data, it stays held.
         let _ = self.unflushed.settle(at_risk, &mut self.contents);
         self.changes += 1;
     }
 
-    /// Grows each time when what [`Kept::undecided`] says may have changed.
+    /// Returns a counter that increases whenever the result of [`Kept::undecided`] may have changed.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Appends the writes that a power cut now would leave done or undone: what is acknowledged and not durable, oldest
-    /// first, then what is inside, in order of submission.
+    /// Appends the writes whose outcome after a power cut now is undecided: first acknowledged writes that are not
+    /// durable, oldest first, then outstanding writes, in order of submission.
     pub fn undecided(&self, into: &mut Vec<Undecided>) {
         into.extend_from_slice(self.unflushed.records());
         into.extend_from_slice(&self.left_behind);
@@ -175,7 +177,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
         into[first..].sort_by_key(|it| it.order);
     }
 
-    /// Where a command that writes will write, if it will.
+    /// Returns the offset at which a writing command will write, if it will.
     fn place(&self, inside: &Inside) -> Option<u64> {
         let command = &inside.command;
         let writes = matches!(command.op, Op::Write | Op::WriteZeroes | Op::Deallocate);
@@ -193,7 +195,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
         }
     }
 
-    /// Something goes wrong (or right again) at `now`, not before the last event and not after the next.
+    /// Applies a fault (or its end) at `now`, not before the last event and not after the next.
     pub fn befall(&mut self, now: Time, trouble: Trouble) {
         match trouble {
             Trouble::Dies => self.die(now),
@@ -211,7 +213,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
             Trouble::Rots { at } => {
                 let mut sector = [0; 512];
                 let start = at / 512 * 512;
-                // An unreadable sector has nothing to rot, and what cannot be written stays.
+                // An unreadable sector has no data to corrupt, and a sector that cannot be written stays unchanged.
                 if self.contents.read(start, &mut sector).is_ok() {
                     sector[(at % 512) as usize] ^= 1;
                     let _ = self.contents.write(start, &sector);
@@ -222,13 +224,14 @@ impl<D: Device, C: Contents> Kept<D, C> {
         self.changes += 1;
     }
 
-    /// Arms a trigger, which counts from now on: see [`Injector::arm`]. Commands that reach a dead drive are not counted.
+    /// Arms a trigger, which counts from now: see [`Injector::arm`]. Commands that reach a failed drive are not
+    /// counted.
     pub fn arm(&mut self, trigger: Trigger, number: u32, on_hit: OnHit) {
         let injector = self.injector.get_or_insert_default();
         injector.arm(trigger, number, on_hit);
     }
 
-    /// Adds a rule for commands that arrive from now on: see [`Injector::add`].
+    /// Adds a rule for commands that arrive from now: see [`Injector::add`].
     pub fn add_rule(&mut self, now: Time, rule: Rule, draws: Draws) {
         let injector = self.injector.get_or_insert_default();
         injector.add(now, rule, draws);
@@ -241,12 +244,12 @@ impl<D: Device, C: Contents> Kept<D, C> {
         }
     }
 
-    /// The number of a trigger that has been hit, once for each.
+    /// Returns the number of a trigger that has fired, once each.
     pub fn take_hit(&mut self) -> Option<u32> {
         self.injector.as_mut()?.take_hit()
     }
 
-    /// Counts a command that arrives, and returns what rules do to it.
+    /// Counts a command that arrives, and returns the effect of the rules on it.
     #[cold]
     fn judge(&mut self, now: Time, command: &Command) -> Verdict {
         self.count(now, command.op, Moment::Arrival);
@@ -262,7 +265,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
         }
     }
 
-    /// Everything inside is answered at once, and what it would have written is undecided until the drive returns.
+    /// Completes all outstanding commands at once with an error. Their writes are undecided until the drive returns.
     fn die(&mut self, now: Time) {
         if self.dead {
             return;
@@ -286,18 +289,18 @@ impl<D: Device, C: Contents> Kept<D, C> {
         }
     }
 
-    /// Of what was inside when it died every other write is done.
+    /// The drive returns: of the writes that were outstanding at the failure, every other one is done.
     fn come_back(&mut self) {
         self.dead = false;
         for write in self.left_behind.drain(..).step_by(2) {
             self.unflushed.supersede(write.at, write.bytes);
-            // What the medium does not take is not done, which is as right.
+            // A write that the medium does not accept is not done, which is equally valid.
             let _ = write.apply(write.at, write.at + write.bytes, &mut self.contents);
         }
     }
 
-    /// What is undecided is lost as the drive says; where it has lied about flushes, nothing that was acknowledged since is on
-    /// the medium. Nothing that was inside completes.
+    /// Loses undecided data as the drive reports. If the drive has falsely acknowledged flushes, all data that was
+    /// acknowledged since is missing from the medium. No outstanding command completes.
     fn lose_power(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         let first = lost.len();
         let back = self.drive.power_cut(now, lost);
@@ -307,14 +310,14 @@ impl<D: Device, C: Contents> Kept<D, C> {
                 bytes: it.bytes,
             }));
         }
-        // A medium that cannot take it has lost it, which is what a power cut may do.
+        // If the medium cannot accept the data, it is lost, which is a valid result of a power cut.
         let _ = self.unflushed.cut(&lost[first..], &mut self.contents);
         self.inside.clear();
         self.free.clear();
         back
     }
 
-    /// The answer to a command that the drive has completed, and how much later it is given.
+    /// Returns the completion of a command that the drive has completed, and its additional delay.
     fn completed(&mut self, completion: &Completion) -> Option<(Completion, Span)> {
         let slot = completion.id as usize;
         let inside = self.inside.get_mut(slot).and_then(Option::take)?;
@@ -340,7 +343,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
         Some((answer, inside.delay))
     }
 
-    /// Moves the data of a command that the drive has done.
+    /// Transfers the data of a command that the drive has completed.
     fn carry_out(&mut self, inside: &Inside) -> Status {
         let command = &inside.command;
         if inside.fate == Fate::Fails {
@@ -408,7 +411,7 @@ impl<D: Device, C: Contents> Kept<D, C> {
     }
 }
 
-/// The answer of a drive that does not answer.
+/// Returns the completion of a command at a drive that does not respond.
 fn gone(id: CommandId, waited: Span, now: Time) -> Completion {
     let mut anatomy = Anatomy::ZERO;
     anatomy.add(Part::Link, waited);
@@ -504,8 +507,8 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
         self.drive.at_risk(ranges);
     }
 
-    /// The answer of the drive itself, see [`Kept::lose_power`]: of what is undecided that is lost which was in its buffer, and
-    /// what was inside.
+    /// The outcome of the drive itself, see [`Kept::lose_power`]: undecided data that was in its buffer, and
+    /// outstanding commands, are lost.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         let back = self.lose_power(now, lost);
         self.answers.clear();
@@ -516,7 +519,7 @@ impl<D: Device, C: Contents> Device for Kept<D, C> {
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         self.drive.inspect(now, gauges);
-        // What the drive has done and not told.
+        // Commands that the drive has completed and whose completions are delayed.
         if self.delay.count() > 0 {
             gauges.gauge(Gauge::QueueDepth, self.delay.count() as f64);
         }

@@ -1,13 +1,13 @@
-//! Bytes, for those who want them: where commands' data are on their way ([`Buffers`]), and what is on a medium
+//! Payload data (optional): buffers for the data of commands in flight ([`Buffers`]), and the content of a medium
 //! ([`Contents`]).
 //!
-//! The model decides times without looking at data. A simulation has none: its buffers are `()`, and everything done with
-//! them is compiled away. A served pool and the crash checker have real ones ([`Bytes`]), and put each drive into a
-//! [`Kept`], which moves data when the drive says that they have moved. Left out: data of protection information, which
-//! only the live server has.
+//! The model computes times without data. A simulation has none: its buffers are `()`, and all operations on them are
+//! compiled away. A served pool and the crash checker have real buffers ([`Bytes`]), and put each drive into a
+//! [`Kept`], which transfers data when the drive reports that it has been transferred. Not modelled: protection
+//! information, which only the live server has.
 //!
-//! A buffer with the name 0 is nowhere ([`Payload`]'s default): it takes anything and gives zeroes, so that a command
-//! without data is a command like any other.
+//! The buffer with number 0 has no data ([`Payload`]'s default): it discards writes and reads as zeroes, so that a
+//! command without data needs no special case.
 
 mod bytes;
 mod contents;
@@ -37,7 +37,7 @@ use core::num::Wrapping;
 
 use crate::command::Payload;
 
-/// The CRC-32C (Castagnoli) of some bytes, as NVMe, iSCSI and ext4 have it.
+/// Returns the CRC-32C (Castagnoli) of `bytes`, as used by NVMe, iSCSI and ext4.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     checksum(bytes)
 }
@@ -47,7 +47,7 @@ use ::crc32c::crc32c as checksum;
 #[cfg(not(feature = "hardware-crc"))]
 use table::checksum;
 
-/// The same by a table, without the standard library.
+/// CRC-32C with a table, without the standard library.
 #[cfg(any(test, not(feature = "hardware-crc")))]
 mod table {
     use crc::{CRC_32_ISCSI, Crc, Table};
@@ -59,11 +59,11 @@ mod table {
     }
 }
 
-/// A sum of some bytes, of which there are a multiple of four: Fletcher's with four terms over words of 32 bits, as ZFS has
-/// it (`fletcher_4`, from memory), brought to 32 bits by a CRC-32C.
+/// Returns a checksum of `bytes`, whose length must be a multiple of four: Fletcher's checksum with four terms over
+/// words of 32 bits, as in ZFS (`fletcher_4`, from memory), reduced to 32 bits by a CRC-32C.
 ///
-/// A CRC alone is linear: data that end in a CRC of their own of the same kind, as metadata of file systems do, all have the
-/// same one, so that half of an old block and half of a new one look like either.
+/// A CRC alone is linear. Data that ends in its own CRC of the same kind, as metadata of file systems does, always has
+/// the same CRC. Half of an old block together with half of a new one would then have the same checksum as either.
 pub fn sum(bytes: &[u8]) -> u32 {
     let mut terms = [0_u64; 4];
     for piece in bytes.chunks(4 * ZEROES as usize) {
@@ -81,17 +81,17 @@ pub fn sum(bytes: &[u8]) -> u32 {
     crc32c(&block)
 }
 
-/// Words of a piece that is looked at whole for zeroes.
+/// Words of a piece that is checked as a whole for zeroes.
 const ZEROES: u64 = 64;
 
-/// Whether all of them are zeroes.
+/// Whether all bytes are zero.
 pub fn is_zero(bytes: &[u8]) -> bool {
-    // By pieces, so that the first byte that is not ends it and the compiler has something to take at once.
+    // In pieces, so that the first other byte ends the loop and the compiler can vectorise the check of a piece.
     let mut pieces = bytes.chunks(256);
     pieces.all(|piece| piece.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
-/// The terms after these words.
+/// Returns the terms after these words.
 fn after(terms: &mut [u64; 4], words: &[u8]) {
     for word in words.chunks_exact(4) {
         let mut four = [0; 4];
@@ -103,7 +103,8 @@ fn after(terms: &mut [u64; 4], words: &[u8]) {
     }
 }
 
-/// The terms after [`ZEROES`] words that are zero: each has grown by those before it, as often as there are ways to it.
+/// Computes the terms after [`ZEROES`] words that are zero: each has grown by the lower terms, multiplied by binomial
+/// coefficients.
 fn after_zeroes(terms: &mut [u64; 4]) {
     const ONE: Wrapping<u64> = Wrapping(ZEROES);
     const TWO: Wrapping<u64> = Wrapping(ONE.0 * (ZEROES + 1) / 2);
@@ -118,15 +119,15 @@ fn after_zeroes(terms: &mut [u64; 4]) {
     *terms = after.map(|term| term.0);
 }
 
-/// Buffers for data on their way, by the small numbers of a [`Payload`].
+/// Buffers for data in flight, identified by the small numbers of a [`Payload`].
 pub trait Buffers: Clone {
-    /// Whether there are bytes at all: what only matters to them need not be computed otherwise.
+    /// Whether the buffers hold data: otherwise computations that only affect data can be skipped.
     const REAL: bool;
 
-    /// A buffer of so many bytes; what is in it is what was there.
+    /// Allocates a buffer of `bytes` bytes; its content is undefined.
     fn take(&mut self, bytes: u32) -> Payload;
 
-    /// The buffer (the whole of what [`Buffers::take`] gave) is not needed any more.
+    /// Releases a buffer (the whole result of [`Buffers::take`]).
     fn give_back(&mut self, payload: Payload);
 
     /// Writes a record into a buffer.
@@ -135,20 +136,20 @@ pub trait Buffers: Clone {
     /// Reads a record out of a buffer.
     fn get(&self, from: Payload, into: &mut [u8]);
 
-    /// Copies so many bytes from one place to another; the two may be in one buffer and overlap.
+    /// Copies `bytes` bytes; source and destination may be in one buffer and overlap.
     fn copy(&mut self, from: Payload, to: Payload, bytes: u32);
 
-    /// Sets so many bytes to zero.
+    /// Sets `bytes` bytes to zero.
     fn zero(&mut self, at: Payload, bytes: u32);
 
-    /// Adds so many bytes, each multiplied by a factor, to others in a different buffer: see [`field`].
+    /// Adds `bytes` bytes, each multiplied by a factor, to bytes in a different buffer: see [`field`].
     fn fold(&mut self, from: Payload, to: Payload, factor: u8, bytes: u32);
 
-    /// The [`sum`] of so many bytes.
+    /// Returns the [`sum`] of `bytes` bytes.
     fn sum(&self, at: Payload, bytes: u32) -> u32;
 }
 
-/// No bytes: in virtual time nobody looks at them.
+/// Buffers without data, for virtual time, where data is not accessed.
 impl Buffers for () {
     const REAL: bool = false;
 

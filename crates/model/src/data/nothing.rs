@@ -1,10 +1,10 @@
-//! A medium without bytes: for drives in a run, to which something may happen and whose data nobody reads.
+//! A medium without data: for drives in a simulation that can have faults, but whose data is never read.
 //!
-//! Left out: sectors that cannot be read, for there are none.
+//! Not modelled: unreadable sectors, because there are no sectors.
 
 use super::contents::{Contents, Unreadable, Unwritable};
 
-/// Takes everything and gives zeroes.
+/// Discards writes and reads as zeroes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

@@ -1,5 +1,5 @@
-//! Drives with data: the laws of a device hold as before, reads give what was written last, and a power cut or any
-//! trouble does to the bytes what it says and nothing else.
+//! Drives with data: the laws of a device hold, reads return the newest data, and a power cut or any fault has its
+//! documented effect on the data and no other.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -74,7 +74,7 @@ fn a_drive_that_is_slow_answers_later_and_one_that_dies_meanwhile_not_at_all() {
     client.write(0, 2);
     assert_eq!(client.now.since(begin), quick + by);
     client.start(Command::write(9, 512, 512), &[3; 512]);
-    // The medium has it, the answer waits.
+    // The medium has the data; the completion is delayed.
     client.now = client.drive.next_event();
     client
         .drive
@@ -118,7 +118,7 @@ fn the_sum_is_castagnolis() {
     }
 }
 
-/// One client with one command at a time.
+/// A client at QD1.
 struct Client<D> {
     drive: Kept<D, Image>,
     bytes: Bytes,
@@ -205,14 +205,15 @@ impl<D: Device> Client<D> {
     }
 }
 
-/// A sector's versions, and the first that a power cut may leave.
+/// Versions of a sector, and the oldest one that a power cut may leave.
 #[derive(Default)]
 struct Sector {
     versions: Vec<u8>,
     durable: usize,
 }
 
-/// Random writes, trims, flushes and reads on a drive with a volatile cache, and power cuts by the drive's own answer.
+/// Random writes, trims, flushes and reads on a drive with a volatile cache, and power cuts with the drive's own
+/// outcome.
 #[test]
 fn reads_give_the_newest_and_a_power_cut_leaves_what_was_flushed_or_newer() {
     let (mut kept_back, mut lost) = (0, 0);
@@ -275,7 +276,7 @@ fn reads_give_the_newest_and_a_power_cut_leaves_what_was_flushed_or_newer() {
 fn an_acknowledged_write_is_undecided_until_a_flush_that_was_submitted_after_it() {
     let mut client = Client::new(ram(), true);
     client.write(0, 1);
-    // Submitted before the second write is acknowledged, so it says nothing about it.
+    // Submitted before the second write is acknowledged, so it does not cover that write.
     let flush = client.start(Command::flush(1), &[]);
     let write = client.start(Command::write(2, 512, 512), &[2; 512]);
     let changes = client.drive.changes();
@@ -304,7 +305,8 @@ fn what_is_inside_is_undecided_and_a_drive_without_cache_decides_at_completion()
     assert_eq!(client.on_medium(4096), 7);
 }
 
-/// The older write is in the cache when the newer goes past it to the medium: it must not come out afterwards.
+/// The older write is in the cache when the newer one bypasses the cache to the medium: the older one must not reach
+/// the medium later.
 #[test]
 fn a_write_through_the_cache_is_not_undone_by_what_was_in_it() {
     let mut client = Client::new(ram(), true);
@@ -360,7 +362,7 @@ fn each_trouble_does_what_it_says() {
     assert_eq!((answer.id, answer.status), (9, Status::Gone));
     assert_eq!(client.byte(0), Err(Status::Gone));
     befall(&mut client, Trouble::Returns);
-    // What was inside when it died may be done or not, and nobody hears of it; the first is.
+    // Writes that were outstanding at the failure may be done or not, and no completion reports it; the first is done.
     assert_eq!((client.byte(4096), client.byte(0)), (Ok(5), Ok(1)));
 }
 
@@ -397,7 +399,7 @@ fn buffers_are_used_again_and_parts_of_them_copied() {
     bytes.give_back(one);
     assert_eq!(bytes.take(16).buffer, one.buffer);
     assert_eq!(bytes.taken(), 2);
-    // Nowhere takes anything and gives zeroes.
+    // The buffer without data discards writes and reads as zeroes.
     let nowhere = crate::command::Payload::default();
     bytes.put(nowhere, &[1; 64]);
     bytes.get(nowhere, &mut seen);
@@ -405,7 +407,7 @@ fn buffers_are_used_again_and_parts_of_them_copied() {
 }
 
 proptest! {
-    /// The sparse image against a flat one; copies do not follow each other.
+    /// The sparse image compared with a flat one; copies are independent.
     #[test]
     fn an_image_is_its_bytes(steps in prop::collection::vec((0u64..40, 1u64..24, 0u8..6), 1..60)) {
         let (mut image, mut flat) = (Image::default(), vec![0_u8; 64 * 512]);
@@ -429,7 +431,7 @@ proptest! {
         }
     }
 
-    /// The cache against one that holds sectors.
+    /// The cache compared with one that stores sectors.
     #[test]
     fn a_cache_gives_the_newest_and_flushes_up_to_a_mark(
         steps in prop::collection::vec((0u64..20, 1u64..8, 0u8..8), 1..50)
@@ -473,7 +475,8 @@ proptest! {
         }
     }
 
-    /// What the drive has on its medium goes there; what is read stays the same, and only what is in the buffer stays apart.
+    /// Data that the drive has on its medium is moved there; reads do not change, and only data in the buffer stays
+    /// separate.
     #[test]
     fn a_cache_that_settles_changes_nothing_that_is_read(
         writes in prop::collection::vec((0u64..24, 1u64..8, 3u8..100), 1..30),
@@ -505,7 +508,7 @@ proptest! {
     }
 }
 
-/// Half a block of an old version behind half of a new one is neither, also where each sector ends in its own CRC.
+/// Half a block of an old version after half of a new one has a different sum, even if each sector ends in its own CRC.
 #[test]
 fn sums_see_what_a_crc_of_data_with_crcs_does_not() {
     let sector = |number: u8| {
@@ -520,7 +523,7 @@ fn sums_see_what_a_crc_of_data_with_crcs_does_not() {
     );
     assert_eq!(crc32c(&one), crc32c(&two));
     assert_ne!(sum(&one), sum(&two));
-    // Words that change places are seen, too.
+    // Swapped words are detected, too.
     let swapped = [sector(2), sector(1)].concat();
     assert_ne!(sum(&one), sum(&swapped));
 }

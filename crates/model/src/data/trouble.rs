@@ -1,45 +1,47 @@
-//! What may go wrong with one drive and its data, beside a power cut: as people who studied fleets of drives tell it
-//! (whole drives die; writes are acknowledged and lost or land elsewhere; sectors rot; flushes lie).
+//! Faults of one drive and its data, other than a power cut. They are those reported by studies of drive fleets: whole
+//! drives fail; writes are acknowledged and lost or misdirected; sectors are corrupted; flushes are falsely
+//! acknowledged.
 //!
-//! Left out: errors and delays by range, rate or count, which are an [`super::Injector`]'s.
+//! Errors and delays by range, rate or count are in [`super::Injector`].
 
 use crate::time::{Span, Time};
 
-/// A drive that lost its power alone answers again after so long: CAP.TO of NVMe drives is some seconds at most, most are
-/// ready sooner (assumed, 0.2 to 5 s; a hard disk takes 10 to 30 s).
+/// Time after which a drive responds again that lost its own power. CAP.TO of NVMe drives is at most some seconds, and
+/// most drives are ready sooner (assumed, 0.2 to 5 s; a hard disk takes 10 to 30 s).
 pub const READY: Span = Span::from_ms(1000);
 
-/// Something that befalls a drive from now on, or once.
+/// A fault of a drive, permanent or single.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Trouble {
-    /// It answers nothing any more: commands inside, and those to come, end with [`crate::Status::Gone`].
+    /// The drive fails and does not respond: outstanding and later commands end with [`crate::Status::Gone`].
     Dies,
-    /// Its power goes, and it answers nothing until it returns: what its volatile cache held and what was inside is lost as the
-    /// drive's model says.
+    /// The drive loses its power and does not respond until it returns. The content of its volatile cache and
+    /// outstanding commands are lost as its model defines.
     LosesPower,
-    /// It answers again, with what is on its medium; of the writes that were inside when it died every other one is done.
+    /// The drive responds again, with the content of its medium. Of the writes that were outstanding when it failed,
+    /// every other one is done.
     Returns,
-    /// What it completes before `until` is answered later, with the data moved in time.
+    /// Completions that the drive makes before `until` are delayed; data is transferred without delay.
     Slows {
-        /// How much later.
+        /// Additional delay.
         by: Span,
-        /// From when on it is itself again.
+        /// End of the slow period.
         until: Time,
     },
-    /// From now on it acknowledges flushes, and writes with force unit access, and does nothing about them.
+    /// From now on the drive acknowledges flushes, and writes with force unit access, without making data durable.
     Lies,
     /// The next write ends with [`crate::Status::WriteFault`] and changes nothing.
     FailsWrite,
-    /// The next write is acknowledged, and nothing is written.
+    /// The next write is acknowledged, but not written.
     LosesWrite,
-    /// The data of the next write land this many bytes further on (a multiple of 512; around the end to the beginning).
+    /// The data of the next write is written this many bytes further on (a multiple of 512; wraps around at the end).
     Misdirects {
-        /// How far.
+        /// Distance in bytes.
         by: u64,
     },
-    /// A bit of the sector at this byte flips, and nobody notices.
+    /// A bit of the sector at this byte flips without an error.
     Rots {
-        /// Where: any byte.
+        /// Offset of any byte of the sector.
         at: u64,
     },
     /// The sectors of the range become unreadable until they are written.

@@ -1,26 +1,27 @@
-//! A drive's volatile write cache, as seen from outside: what it has acknowledged and no flush has made durable.
+//! A drive's volatile write cache, as seen from outside: acknowledged writes that no flush has made durable.
 //!
-//! Which of it would survive a power cut is the drive's affair: any part may be on the medium already, in any order of
-//! addresses. What is certain is only this: a read gives the newest; a flush puts on the medium all that was
-//! acknowledged before it was submitted; and of two writes to one sector the later is never undone by the earlier.
+//! The drive decides which of these would survive a power cut: any part may already be on the medium, in any order of
+//! addresses. Only the following is certain. A read returns the newest data. A flush moves all data to the medium that
+//! was acknowledged before the flush was submitted. Of two writes to one sector, the earlier one never replaces the
+//! later one.
 
 use alloc::vec::Vec;
 
 use super::contents::{Contents, Unwritable};
 use crate::device::Range;
 
-/// A write that a power cut now would leave done or undone.
+/// A write whose outcome after a power cut now is undecided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Undecided {
-    /// Its place among the drive's acknowledgements; what is still inside comes after all of them, in order of submission.
+    /// Position among the drive's acknowledgements; outstanding writes follow all of them, in order of submission.
     pub order: u64,
     /// First byte on the drive.
     pub at: u64,
     /// Length.
     pub bytes: u64,
-    /// What is written; nothing where it is zeroes.
+    /// Data to be written; `None` for zeroes.
     pub data: Option<Vec<u8>>,
-    /// Whether it is still inside: then any part of it may be done.
+    /// Whether the write is outstanding: then any part of it may be done.
     pub inside: bool,
 }
 
@@ -29,10 +30,10 @@ impl Undecided {
         self.at + self.bytes
     }
 
-    /// Does a part of it.
+    /// Applies a part of the write.
     ///
     /// # Errors
-    /// What the medium says.
+    /// Those of the medium.
     pub fn apply(
         &self,
         from: u64,
@@ -71,7 +72,7 @@ impl Undecided {
 #[derive(Clone, Debug, Default)]
 pub struct Unflushed {
     records: Vec<Undecided>,
-    /// Memory of records that are no more.
+    /// Memory of removed records, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -81,12 +82,12 @@ impl Unflushed {
         self.records.is_empty()
     }
 
-    /// What is in it, oldest first.
+    /// Returns its writes, oldest first.
     pub fn records(&self) -> &[Undecided] {
         &self.records
     }
 
-    /// Takes a write of so many bytes, or zeroes, that is acknowledged as the `order`-th.
+    /// Adds a write of `bytes` bytes, or zeroes, with acknowledgement number `order`.
     pub fn push(&mut self, order: u64, at: u64, bytes: u64, data: Option<&[u8]>) {
         let data = data.map(|data| {
             let mut memory = self.spare.pop().unwrap_or_default();
@@ -103,7 +104,7 @@ impl Unflushed {
         });
     }
 
-    /// Puts what is newer here over what was read from the medium.
+    /// Replaces data that was read from the medium by newer data of these writes.
     pub fn overlay(&self, at: u64, into: &mut [u8]) {
         let end = at + into.len() as u64;
         for record in &self.records {
@@ -120,11 +121,11 @@ impl Unflushed {
         }
     }
 
-    /// Whether the whole of a range is here, so that the medium need not be read.
+    /// Whether these writes cover a whole range, so that the medium need not be read.
     pub fn covers(&self, at: u64, bytes: u64) -> bool {
         let end = at + bytes;
         let mut until = at;
-        // Each round finds at least one record that goes further, or ends.
+        // Each round finds at least one record that extends further, or ends.
         while until < end {
             let further = self
                 .records
@@ -138,7 +139,7 @@ impl Unflushed {
         true
     }
 
-    /// Newer data of the range are durable: nothing older of it may come after them.
+    /// Newer data of the range is durable: older data must not overwrite it.
     pub fn supersede(&mut self, at: u64, bytes: u64) {
         let end = at + bytes;
         if !self.records.iter().any(|it| it.at < end && it.end() > at) {
@@ -162,10 +163,10 @@ impl Unflushed {
         }
     }
 
-    /// Puts on the medium all that was acknowledged as the `through`-th or before.
+    /// Moves all writes up to acknowledgement number `through` to the medium.
     ///
     /// # Errors
-    /// What the medium says; then nothing leaves.
+    /// Those of the medium; then no write is removed.
     pub fn flush(&mut self, through: u64, contents: &mut impl Contents) -> Result<(), Unwritable> {
         for record in self.records.iter().filter(|it| it.order <= through) {
             record.apply(record.at, record.end(), contents)?;
@@ -181,10 +182,10 @@ impl Unflushed {
         Ok(())
     }
 
-    /// Power goes: of what is here only `lost` is lost, the rest was on its way to the medium and arrives.
+    /// Power is cut: only `lost` is lost; all other writes reach the medium.
     ///
     /// # Errors
-    /// What the medium says.
+    /// Those of the medium.
     pub fn cut(&mut self, lost: &[Range], contents: &mut impl Contents) -> Result<(), Unwritable> {
         for range in lost {
             self.supersede(range.offset, range.bytes);
@@ -192,10 +193,10 @@ impl Unflushed {
         self.flush(u64::MAX, contents)
     }
 
-    /// Puts on the medium all but these ranges, of which the newest data are in the drive's buffer.
+    /// Moves everything to the medium except these ranges, whose newest data is in the drive's buffer.
     ///
     /// # Errors
-    /// What the medium says; then nothing leaves.
+    /// Those of the medium; then no write is removed.
     pub fn settle(
         &mut self,
         mut buffered: Vec<Range>,

@@ -1,7 +1,7 @@
 //! State of garbage collection (GC) of one die: the victim that is being examined, copies in progress, and the budget
 //! that the host has earned.
 //!
-//! A die that is short of free blocks accepts host pages only as fast as GC frees space for them: a victim with `v`
+//! A die that is short of free blocks accepts host pages only as fast as GC frees space for them. A victim with `v`
 //! valid slots of `S` earns `S - v`, spread over the pages that are examined. The drive executes this in virtual time
 //! (`media::nand::collect`), and [`super::Replay`] without time, in the same steps, so that one can continue where the
 //! other stopped.

@@ -5,12 +5,12 @@
 //! garbage collection.
 //!
 //! Between two collections a block only loses valid pages, each at the same rate. In steady state, the flow of blocks
-//! through every valid count is therefore constant, and the number of blocks with `i` valid pages is proportional to
-//! `1/i`, from a full block down to the victim's count (Van Houdt, "A mean field model for a class of garbage
-//! collection algorithms in flash-based solid state drives", 2013, solves the same chain). This holds for the counts
-//! themselves, so the spread among blocks of one age is included. Equivalently, the k-th of N blocks has `S * x^(k/N)`
-//! valid slots of `S`, where `x` is the victim's share; `x` follows from the number of pages that must be stored. A
-//! seeded bijection determines which page is in which slot.
+//! through every valid count is therefore constant. The number of blocks with `i` valid pages is proportional to `1/i`,
+//! from a full block down to the victim's count. (Van Houdt, "A mean field model for a class of garbage collection
+//! algorithms in flash-based solid state drives", 2013, solves the same chain). This holds for the counts themselves,
+//! so the spread among blocks of one age is included. Equivalently, the k-th of N blocks has `S * x^(k/N)` valid slots
+//! of `S`, where `x` is the victim's share; `x` follows from the number of pages that must be stored. A seeded
+//! bijection determines which page is in which slot.
 //!
 //! Some pages may hold no data (trimmed): the space that they would occupy is spare area like any other.
 //!

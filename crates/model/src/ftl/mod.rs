@@ -1,7 +1,7 @@
 //! Flash translation layer (FTL) of a NAND drive: the mapping between pages and slots, without any notion of time.
 //!
-//! Page map with 4 bytes per entry in both directions; lazy invalidation (a slot is valid if the map still points to
-//! it); on each die, one open block for the host and one for garbage collection (GC); greedy selection of the victim
+//! The page map has 4 bytes per entry in both directions. Invalidation is lazy: a slot is valid if the map still points
+//! to it. Each die has one open block for the host and one for garbage collection (GC). GC selects its victim greedily
 //! among a die's closed blocks. `media::nand::Nand` looks up locations here and reports what has been programmed.
 //! [`Replay`] writes without time, for warm-up and as the brute-force way of preconditioning.
 //!
@@ -185,8 +185,8 @@ impl Ftl {
         u64::from(self.free.all()) * slots + rest
     }
 
-    /// Allows up to `most` free blocks of each die to be written as pSLC (one bit per cell instead of `bits`). If there
-    /// is no space for another pSLC block, the host waits until one has been emptied if the drive `folds`, and writes
+    /// Allows up to `most` free blocks of each die to be written as pSLC (one bit per cell instead of `bits`). If
+    /// another pSLC block does not fit, the host waits until one has been emptied if the drive `folds`, and writes
     /// normal blocks otherwise.
     pub fn with_slc(self, most: u32, bits: u32, folds: bool) -> Ftl {
         let page = self.shape.page_slots;
@@ -501,7 +501,7 @@ impl Ftl {
         }
     }
 
-    /// Whether a die has so few free blocks that it should collect.
+    /// Whether the number of a die's free blocks is low enough that it should collect.
     #[inline]
     pub fn wants_collection(&self, die: Die) -> bool {
         self.free.of(die) <= self.watermark.low

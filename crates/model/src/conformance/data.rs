@@ -68,7 +68,7 @@ impl Sector {
         self.changes += 1;
     }
 
-    /// A write has completed. Of several in flight together, any may be the last; when the last of them completes,
+    /// A write has completed. If several were in flight together, any may be the last; when the last of them completes,
     /// older contents are no longer possible.
     fn end(&mut self) {
         self.pending -= 1;

@@ -61,7 +61,7 @@ pub enum Law {
     Little,
 }
 
-/// A violated law.
+/// A violated law and the observation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The law that is violated.

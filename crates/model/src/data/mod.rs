@@ -59,8 +59,8 @@ mod table {
     }
 }
 
-/// Returns a checksum of `bytes`, whose length must be a multiple of four: Fletcher's checksum with four terms over
-/// words of 32 bits, as in ZFS (`fletcher_4`, from memory), reduced to 32 bits by a CRC-32C.
+/// Returns a checksum of `bytes`, whose length must be a multiple of four. It is Fletcher's checksum with four terms
+/// over words of 32 bits, as in ZFS (`fletcher_4`, from memory), reduced to 32 bits by a CRC-32C.
 ///
 /// A CRC alone is linear. Data that ends in its own CRC of the same kind, as metadata of file systems does, always has
 /// the same CRC. Half of an old block together with half of a new one would then have the same checksum as either.

@@ -18,8 +18,8 @@ pub enum Trouble {
     /// The drive loses its power and does not respond until it returns. The content of its volatile cache and
     /// outstanding commands are lost as its model defines.
     LosesPower,
-    /// The drive responds again, with the content of its medium. Of the writes that were outstanding when it failed,
-    /// every other one is done.
+    /// The drive responds again, with the content of its medium. Every other write that was outstanding when it failed
+    /// is done.
     Returns,
     /// Completions that the drive makes before `until` are delayed; data is transferred without delay.
     Slows {

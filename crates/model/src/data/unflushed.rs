@@ -2,8 +2,7 @@
 //!
 //! The drive decides which of these would survive a power cut: any part may already be on the medium, in any order of
 //! addresses. Only the following is certain. A read returns the newest data. A flush moves all data to the medium that
-//! was acknowledged before the flush was submitted. Of two writes to one sector, the earlier one never replaces the
-//! later one.
+//! was acknowledged before the flush was submitted. An earlier write to a sector never replaces a later one.
 
 use alloc::vec::Vec;
 

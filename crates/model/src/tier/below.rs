@@ -1,8 +1,8 @@
-//! What a tier sees of a pool whose drives do not run: the bytes below it, and what it reports of them.
+//! Access of a tier to an offline pool: the data below the tier, and the reports of its recovery.
 //!
-//! [`Images`] are the members, [`Below`] the children of one tier. [`Damage`] is why a tier cannot be used, [`Found`] what was
-//! put right. Left out: how a pool is formatted and recovered ([`super::offline`]) and how old copies are found
-//! ([`super::openings`]).
+//! [`Images`] are the members; [`Below`] is the children of one tier. [`Damage`] is a reason why a tier cannot be used;
+//! [`Found`] is a repair. Not here: how a pool is formatted and recovered ([`super::offline`]) and how old copies are
+//! detected ([`super::openings`]).
 
 use core::fmt;
 
@@ -13,127 +13,130 @@ use crate::device::Range;
 /// An opening of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Opening {
-    /// One more than that of the opening before. 0: the pool was made, and has not been opened.
+    /// Number of the opening: one more than that of the previous opening. 0: the pool was created and has not been
+    /// opened.
     pub number: u64,
-    /// No other opening has it.
+    /// Random mark, different from that of all other openings.
     pub mark: u64,
 }
 
-/// What a slice's label says of it.
+/// State of a slice according to its label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It took part in the last opening, or nothing says that it did not.
+    /// The slice took part in the last opening, or no label contradicts that.
     Current,
-    /// It took part in the last opening, and this is a copy from before: from so many openings ago.
+    /// The slice took part in the last opening, but this is an old copy of it, by this number of openings.
     Old(u64),
-    /// It was away in the last opening, and in the ones before, so many.
+    /// The slice was absent in the last openings, this number of them.
     Away(u64),
-    /// It has no label, and should have one.
+    /// The slice has no label, but should have one.
     Bare,
 }
 
-/// The bytes of a pool's members.
+/// Access to the data of a pool's members.
 pub trait Images {
-    /// Whether the member is there.
+    /// Whether the member is present.
     fn present(&self, member: u16) -> bool;
 
-    /// Reads from a member that is there.
+    /// Reads from a member that is present.
     ///
     /// # Errors
     /// If a sector of the range cannot be read.
     fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
-    /// Writes to a member that is there. It is durable after [`Images::sync`].
+    /// Writes to a member that is present. The data is durable after [`Images::sync`].
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If the data cannot be stored.
     fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable>;
 
-    /// What was written to the member is durable.
+    /// Makes the data written to the member durable.
     ///
     /// # Errors
-    /// If it is not.
+    /// If that fails.
     fn sync(&mut self, member: u16) -> Result<(), Unwritable>;
 }
 
-/// The same of a tier's children, by their own addresses.
+/// Access to the data of a tier's children, by their own addresses.
 pub trait Below {
-    /// Whether it is there: of a tier, whether it was found.
+    /// Whether the child is present; for a tier, whether it was recovered.
     fn present(&self, child: Child) -> bool;
 
-    /// Reads from a child that is there.
+    /// Reads from a child that is present.
     ///
     /// # Errors
     /// If a sector of the range cannot be read.
     fn read(&mut self, child: Child, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
-    /// Writes to a child that is there. It is durable after [`Below::sync`].
+    /// Writes to a child that is present. The data is durable after [`Below::sync`].
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// If the data cannot be stored.
     fn write(&mut self, child: Child, at: u64, data: &[u8]) -> Result<(), Unwritable>;
 
-    /// Whether what the child gives for a range depends on where below it is read from.
+    /// Whether the child's data of a range depends on which copy below it is read.
     fn is_ambiguous(&mut self, child: Child, at: u64, bytes: u32) -> bool;
 
-    /// What was written to the child is durable.
+    /// Makes the data written to the child durable.
     ///
     /// # Errors
-    /// If it is not.
+    /// If that fails.
     fn sync(&mut self, child: Child) -> Result<(), Unwritable>;
 
     /// Whether the child is a tier.
     fn is_tier(&self, child: Child) -> bool;
 
-    /// Whether the child took part in the last opening of the pool: of a tier, always, because those that did not are not
-    /// found.
+    /// Returns whether the child took part in the last opening of the pool. A recovered tier always did, because tiers
+    /// that did not are not recovered.
     fn standing(&self, child: Child) -> Standing;
 
-    /// The number of the last opening of the pool, if it keeps count. The next one has the number after it.
+    /// Returns the number of the last opening of the pool, if the pool numbers them. The next opening has the next
+    /// number.
     fn opening(&self) -> Option<u64>;
 
-    /// Whether what may be lost for good is accepted, so that a tier opens with what is left.
+    /// Whether possible data loss is accepted, so that a tier opens with the remaining children.
     fn accepts_loss(&self) -> bool;
 
-    /// What of the tier's own addresses is used, if that is known.
+    /// Returns the used ranges of the tier's own addresses, if known.
     fn used(&self) -> Option<&[Range]>;
 
-    /// Tells what was found.
+    /// Reports a finding.
     fn found(&mut self, what: Found);
 }
 
-/// Why a tier is not to be had from what is there.
+/// Reason why a tier cannot be opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// This child is needed, and is not there.
+    /// This child is required and missing.
     Missing(Child),
-    /// Nothing says what the children are: they were never made a tier, or it is all lost.
+    /// The children have no labels: the tier was never formatted, or all labels are lost.
     Unlabelled,
     /// This child belongs to another pool.
     Foreign(Child),
-    /// This child has another place in the tier.
+    /// This child has another position in the tier.
     Misplaced(Child),
-    /// These two went on without each other, and each has what the other has not.
+    /// These two children were used without each other, and each has data that the other lacks.
     Apart(Child, Child),
-    /// This child does not say of what it is a part.
+    /// This child has no label that identifies its tier.
     Bare(Child),
-    /// This child is an old copy: the others have gone on with a newer one.
+    /// This child is an old copy: the other children have newer data.
     Outdated(Child),
-    /// This child has not what it is said to have.
+    /// This child lacks data that it should have.
     Unfound(Child),
-    /// This child does not take what has to be written.
+    /// This child cannot be written.
     Unwritable(Child),
-    /// This child is out, and writes were under way: what others say that it had may be wrong.
+    /// This child is out, and writes were in progress: data reconstructed from other children may be wrong (write
+    /// hole).
     Hole(Child),
-    /// It has lost what was durable.
+    /// The tier has lost durable data.
     Lossy,
-    /// These two members went on without each other: the pool was opened with each of them alone.
+    /// These two members were used without each other: the pool was opened with each of them alone.
     Diverged(u16, u16),
-    /// All that is there is older than what was noted beside it, by so many openings.
+    /// All members are older than the last opening noted outside of the pool, by this number of openings.
     AllOutdated(u64),
-    /// What was noted beside the members is of a pool that went on without them.
+    /// The opening noted outside of the pool belongs to a pool that was used without these members.
     OtherLife,
-    /// Tiers of this kind cannot be found on their members yet.
+    /// Recovery of this kind of tier is not supported yet.
     Unsupported,
 }
 
@@ -175,45 +178,47 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Something that was not as after an orderly end, and was put right.
+/// A deviation from the state after an orderly shutdown that was repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// A leg that counts as in sync is not there: the others go on without it.
+    /// A mirror member that counts as in sync is missing: the tier continues without it.
     Absent(Child),
-    /// A child is an old copy, from so many openings of the pool ago. 0: it does not say from which.
+    /// A child is an old copy, by this number of openings of the pool. 0: the number is unknown.
     Behind(Child, u64),
-    /// A child was away in the last openings of the pool, so many.
+    /// A child was absent in this number of last openings of the pool.
     Away(Child, u64),
-    /// A child was not to be had, for this reason, and was made anew: it gets what it lacks while the pool is in use.
+    /// A child could not be opened, for this reason, and was formatted again: it is resynced while the pool is in use.
     Renewed(Child, Damage),
-    /// A leg had missed writes; so many regions were copied to it. None where some of it cannot be read any more: then it
-    /// stays out.
+    /// A mirror member had missed writes; this number of regions was copied to it. `None` if some of the data can no
+    /// longer be read: then the member stays out.
     Stale(Child, Option<u32>),
-    /// So many regions were being written, and legs were made alike there.
+    /// This number of regions was being written; the mirror members were made identical there.
     Unclean(u32),
-    /// A ring of records was read back.
+    /// A ring of records was replayed.
     Replayed {
-        /// The number of the last record that was found, and how many that are.
+        /// Number of the last record found, and the number of records.
         through: u64,
         /// See `through`.
         records: u64,
-        /// Records after the first gap, which are dropped. None of them was acknowledged, unless [`Found::Lost`] is found too.
+        /// Number of records after the first gap, which are dropped. None of them was acknowledged, unless
+        /// [`Found::Lost`] is reported too.
         dropped: u64,
-        /// How often the ring has been written through, whole.
+        /// How often the ring has been written completely.
         rounds: u64,
     },
-    /// An intent log was read from the last group on main, and what later groups had was done again.
+    /// An intent log was replayed: later writes than those of the last group on the main pool were applied again.
     Logged {
-        /// The number of that group.
+        /// Number of that group.
         group: u64,
-        /// How many log blocks were found, and how many writes of them were done again.
+        /// Number of log blocks found, and how many of their writes were applied again.
         blocks: u64,
         /// See `blocks`.
         writes: u64,
-        /// Blocks after the first gap, which are dropped. None of them was acknowledged, unless [`Found::Lost`] is found too.
+        /// Number of log blocks after the first gap, which are dropped. None of them was acknowledged, unless
+        /// [`Found::Lost`] is reported too.
         dropped: u64,
     },
-    /// So many records at least are missing that were acknowledged as durable. All that came after the first of them is
-    /// lost; nothing is written any more.
+    /// At least this number of records is missing that were acknowledged as durable. All data after the first of them
+    /// is lost; the tier no longer accepts writes.
     Lost(u64),
 }

@@ -1,14 +1,14 @@
-//! Which regions of a mirror may differ between its legs: a bit each.
+//! Regions in which mirror members may differ: one bit per region.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A set of regions.
+/// A set of regions, as bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bits(Vec<u64>);
 
-/// The words that a range of bits is in, each with a mask of its bits there.
+/// Returns the words of a range of bits, each with a mask of the range's bits.
 fn words(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let words = range.start / 64..range.end.div_ceil(64);
     words.map(move |word| {
@@ -26,7 +26,7 @@ fn words(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
 }
 
 impl Bits {
-    /// None of so many.
+    /// Creates a set of `count` bits, all zero.
     pub(super) fn new(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(64)])
     }
@@ -36,7 +36,7 @@ impl Bits {
         words(range).all(|(word, mask)| self.0[word] & mask == mask)
     }
 
-    /// Sets a range; whether any of it is new.
+    /// Sets a range; returns whether any bit of it was not set before.
     #[inline]
     pub(super) fn set(&mut self, range: Range<usize>) -> bool {
         let mut new = false;
@@ -59,7 +59,7 @@ impl Bits {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The first from `at` on.
+    /// Returns the first set bit at or after `at`.
     pub(super) fn next(&self, at: usize) -> Option<usize> {
         let rest = words(at..self.0.len() * 64);
         let mut found = rest.map(|(word, mask)| (word, self.0[word] & mask));
@@ -67,33 +67,33 @@ impl Bits {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Becomes the same as another of its size.
+    /// Copies another set of the same size.
     pub(super) fn copy(&mut self, other: &Bits) {
         self.0.copy_from_slice(&other.0);
     }
 
-    /// Sets what the other has too.
+    /// Adds the bits of the other set.
     pub(super) fn add(&mut self, other: &Bits) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
             *word |= other;
         }
     }
 
-    /// Keeps only what the other has too.
+    /// Keeps only bits that are also in the other set.
     pub(super) fn keep(&mut self, other: &Bits) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
             *word &= other;
         }
     }
 
-    /// As bytes, from the first on; as many as fit.
+    /// Writes the bits as bytes, starting with the first; as many as fit.
     pub(super) fn write(&self, into: &mut [u8]) {
         for (bytes, word) in into.chunks_exact_mut(8).zip(&self.0) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
     }
 
-    /// From bytes that [`Bits::write`] has made.
+    /// Reads bits that [`Bits::write`] has written.
     pub(super) fn read(&mut self, from: &[u8]) {
         for (bytes, word) in from.as_chunks::<8>().0.iter().zip(&mut self.0) {
             *word = u64::from_le_bytes(*bytes);

@@ -1,4 +1,4 @@
-//! The children of one tier of a pool at rest: slices of members, and tiers below, which are asked in turn.
+//! Children of one tier of an offline pool: slices of members, and lower tiers, which are accessed recursively.
 
 use alloc::vec::Vec;
 
@@ -8,11 +8,11 @@ use super::{AnyTier, Child, Target, Tier, TierConfig};
 use crate::data::{Unreadable, Unwritable};
 use crate::device::Range;
 
-/// The tiers below one.
+/// The lower tiers.
 pub(super) enum Tiers<'a> {
-    /// Only to be read.
+    /// For reading only.
     Fixed(&'a [Result<AnyTier, Damage>]),
-    /// What is written to them may change them.
+    /// For reading and writing; writes may change the tiers.
     Open(&'a mut [Result<AnyTier, Damage>]),
 }
 
@@ -32,20 +32,20 @@ impl Tiers<'_> {
     }
 }
 
-/// The children of one tier.
+/// Children of one tier.
 pub(super) struct Children<'a, I> {
     pub(super) config: &'a [TierConfig],
     pub(super) tiers: Tiers<'a>,
     pub(super) tier: usize,
     pub(super) images: &'a mut I,
     pub(super) openings: Option<&'a Openings>,
-    /// It is being made anew: what labels say of its slices counts no more.
+    /// Whether the tier is being formatted again: labels of its slices are then ignored.
     pub(super) anew: bool,
     pub(super) found: &'a mut Vec<(u16, Found)>,
 }
 
 impl<I: Images> Children<'_, I> {
-    /// A tier below, and its own children.
+    /// Returns a lower tier, and its own children.
     fn of<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
         let below = Children {
             config: self.config,
@@ -95,7 +95,7 @@ impl<I: Images> Below for Children<'_, I> {
                 let Tiers::Open(tiers) = &mut self.tiers else {
                     return Err(Unwritable);
                 };
-                // What it stands on comes before it.
+                // Its children come before it.
                 let (before, rest) = tiers.split_at_mut(usize::from(tier));
                 let Ok(own) = &mut rest[0] else {
                     return Err(Unwritable);

@@ -1,6 +1,6 @@
-//! Concat: one child after the other, each cut to whole MiB if there are several.
+//! Concatenation: the children in sequence, each truncated to whole MiB if there are several.
 //!
-//! Also what puts the volumes of a pool one after the other. A command over a border is cut there.
+//! It also concatenates the volumes of a pool. A command across a border is split there.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,24 +13,24 @@ use crate::data::Unwritable;
 use crate::device::Range;
 use crate::time::Time;
 
-/// What a concatenation is made of: nothing but its children.
+/// Settings of a concatenation: it has none except its children.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConcatConfig {}
 
-/// A concatenation.
+/// A concatenation of its children.
 #[derive(Clone, Debug)]
 pub struct Concat {
-    /// Where each child ends.
+    /// Where each child ends, in the concatenation's addresses.
     ends: Vec<u64>,
     requests: Gather,
 }
 
-/// So that what comes next begins at an address that a person can write.
+/// Unit of truncation, so that each child begins at a round address.
 const WHOLE: u64 = 1 << 20;
 
 impl Concat {
-    /// Bytes that are used of each of these.
+    /// Returns the bytes that are used of each child.
     pub(super) fn sizes(children: &[u64]) -> Vec<u64> {
         let whole = |&size: &u64| match children.len() {
             1 => size,
@@ -39,7 +39,7 @@ impl Concat {
         children.iter().map(whole).collect()
     }
 
-    /// Where a child begins.
+    /// Returns where a child begins.
     fn begin(&self, child: usize) -> u64 {
         match child {
             0 => 0,
@@ -71,7 +71,7 @@ impl TierSettings for ConcatConfig {
         Promise::joined(children, 1)
     }
 
-    /// It keeps nothing of its own.
+    /// The tier has no metadata.
     fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
         offline::all_present(children, below)
     }
@@ -177,7 +177,7 @@ impl Tier for Concat {
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         for (child, lost) in children.iter().enumerate() {
             let begin = self.begin(child);
-            // What lies beyond the whole MiB is nobody's.
+            // Data beyond the whole MiB belongs to no address.
             let inside = lost
                 .iter()
                 .filter(|range| begin + range.offset < self.ends[child]);

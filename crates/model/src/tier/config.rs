@@ -1,6 +1,7 @@
-//! What a pool is made of: members, what stands on them, and which of it is served.
+//! Configuration of a pool: members, tiers on them, and the volumes that are served.
 //!
-//! Generic over what a member is made of, so that this knows no medium. Left out: where it was written down.
+//! Generic over the configuration of a member, so that this module does not depend on media. Not here: the syntax of
+//! pool files.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,34 +11,33 @@ use alloc::vec::Vec;
 use super::{AnyTier, ClusterConfig, Concat, ConcatConfig, Kind, Promise, TierSettings};
 use crate::media::medium::Medium;
 
-/// Bytes at the end of each member, or of each slice of one, that are kept for the pool's label, unless a pool says
-/// otherwise.
+/// Default size in bytes of the label area at the end of each member, or of each slice of one.
 pub const LABEL_BYTES: u64 = 1 << 20;
 
 /// A drive of a pool.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Member<M> {
-    /// What the pool calls it, such as `nda.0`.
+    /// Name in the pool, such as `nda.0`.
     pub name: String,
-    /// What it is made of.
+    /// Configuration of the drive.
     pub drive: M,
 }
 
-/// What a tier stands on.
+/// A child of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Target {
-    /// A part of a member, or all of it. The last bytes of it hold a label.
+    /// A part of a member, or all of it. Its last bytes hold a label.
     Slice {
-        /// Which member, from 0.
+        /// Index of the member, counted from 0.
         member: u16,
-        /// Its first byte, a multiple of 4096.
+        /// First byte, a multiple of 4096.
         base: u64,
-        /// How many, a multiple of 4096.
+        /// Length in bytes, a multiple of 4096.
         bytes: u64,
     },
-    /// Another tier, which stands before this one in [`PoolConfig::tiers`].
+    /// Another tier, which precedes this one in [`PoolConfig::tiers`].
     Tier(u16),
 }
 
@@ -45,41 +45,41 @@ pub enum Target {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TierConfig {
-    /// What the pool calls it.
+    /// Name in the pool.
     pub name: String,
-    /// What it does.
+    /// Kind of the tier, with its settings.
     pub kind: Kind,
-    /// What it stands on, in the order that its kind gives them a meaning.
+    /// Children; their kind defines the meaning of the order.
     pub children: Vec<Target>,
 }
 
-/// What a pool is made of: valid if [`PoolConfig::problems`] says nothing.
+/// Configuration of a pool: valid if [`PoolConfig::problems`] is empty.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PoolConfig<M> {
     /// The drives.
     pub members: Vec<Member<M>>,
-    /// The tiers, each after those that it stands on.
+    /// Tiers, each after its children.
     pub tiers: Vec<TierConfig>,
-    /// The tiers that are served, one after the other in the pool's addresses; at least one.
+    /// Tiers that are served, in sequence in the pool's addresses; at least one.
     pub volumes: Vec<u16>,
-    /// Bytes at the end of each slice that are kept for a label, a multiple of 4096.
+    /// Size in bytes of the label area at the end of each slice, a multiple of 4096.
     pub label_bytes: u64,
 }
 
-/// A part of a pool's addresses with a name of its own.
+/// A named part of a pool's addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Volume {
-    /// That of its tier.
+    /// Name of its tier.
     pub name: String,
     /// First byte.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
 impl<M: Medium> PoolConfig<M> {
-    /// Bytes that what stands on it can use, of each tier, in their order.
+    /// Returns the capacity in bytes of each tier, in order.
     pub fn capacities(&self) -> Vec<u64> {
         let mut capacities = Vec::with_capacity(self.tiers.len());
         for tier in &self.tiers {
@@ -89,7 +89,7 @@ impl<M: Medium> PoolConfig<M> {
         capacities
     }
 
-    /// Bytes of each of these that can be used, given those of the tiers before.
+    /// Returns the usable bytes of each target, given the capacities of the lower tiers.
     pub(super) fn sizes(&self, targets: &[Target], tiers: &[u64]) -> Vec<u64> {
         let size = |target: &Target| match *target {
             Target::Slice { bytes, .. } => bytes.saturating_sub(self.label_bytes),
@@ -98,19 +98,19 @@ impl<M: Medium> PoolConfig<M> {
         targets.iter().map(size).collect()
     }
 
-    /// Bytes of each child of a tier that it can use, in their order.
+    /// Returns the usable bytes of each child of a tier, in order.
     pub fn child_bytes(&self, tier: usize) -> Vec<u64> {
         self.sizes(&self.tiers[tier].children, &self.capacities())
     }
 
-    /// The tiers as new, in their order.
+    /// Creates the tiers in their initial state, in order.
     pub fn build_tiers(&self) -> Vec<AnyTier> {
         let capacities = self.capacities();
         let build = |tier: &TierConfig| tier.kind.build(&self.sizes(&tier.children, &capacities));
         self.tiers.iter().map(build).collect()
     }
 
-    /// The volumes, in order; each is cut to whole MiB if there are several.
+    /// Returns the volumes, in order; each is truncated to whole MiB if there are several.
     pub fn volumes(&self) -> Vec<Volume> {
         let capacities = self.capacities();
         let sizes: Vec<u64> = self
@@ -132,12 +132,12 @@ impl<M: Medium> PoolConfig<M> {
         volumes
     }
 
-    /// Bytes a host can address: of all volumes.
+    /// Returns the bytes that a host can address: those of all volumes.
     pub fn bytes(&self) -> u64 {
         self.volumes().iter().map(|volume| volume.bytes).sum()
     }
 
-    /// What each tier promises, in their order.
+    /// Returns the durability guarantee of each tier, in order.
     pub fn promises(&self) -> Vec<Promise> {
         let mut promises: Vec<Promise> = Vec::with_capacity(self.tiers.len());
         for tier in &self.tiers {
@@ -154,14 +154,14 @@ impl<M: Medium> PoolConfig<M> {
         promises
     }
 
-    /// What all volumes together promise.
+    /// Returns the durability guarantee of all volumes together.
     pub fn promise(&self) -> Promise {
         let promises = self.promises();
         let of = |&tier: &u16| promises[usize::from(tier)].clone();
         ConcatConfig {}.promise(&self.volumes.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// What a tier promises, in words.
+    /// Returns the durability guarantee of a tier as text.
     pub fn promise_words(&self, tier: u16) -> String {
         let promise = &self.promises()[usize::from(tier)];
         match &self.tiers[usize::from(tier)].kind {
@@ -170,7 +170,7 @@ impl<M: Medium> PoolConfig<M> {
         }
     }
 
-    /// What all volumes together promise, in words.
+    /// Returns the durability guarantee of all volumes together as text.
     pub fn words(&self) -> String {
         match self.volumes[..] {
             [one] => self.promise_words(one),
@@ -182,7 +182,7 @@ impl<M: Medium> PoolConfig<M> {
         self.members.iter().map(|it| it.name.clone()).collect()
     }
 
-    /// The cluster that it is served as, if it is one.
+    /// Returns the cluster whose volume is served, if it is one.
     pub fn cluster(&self) -> Option<&ClusterConfig> {
         match (&self.volumes[..], &self.tiers[..]) {
             ([one], tiers) => match &tiers.get(usize::from(*one))?.kind {
@@ -193,18 +193,18 @@ impl<M: Medium> PoolConfig<M> {
         }
     }
 
-    /// Whether a flush means something: an acknowledged write may not be durable.
+    /// Whether flushes have an effect: an acknowledged write may not be durable.
     pub fn needs_flushes(&self) -> bool {
         self.promise().durable > super::Durable::Acknowledged
     }
 
-    /// Whether its tiers can be found again on its members after a crash, so that data may be kept by member.
+    /// Whether its tiers can be recovered from its members after a crash, so that data may be stored per member.
     pub fn recovers(&self) -> bool {
         self.tiers.iter().all(|tier| tier.kind.recovers()) && !self.labels_on_a_log()
     }
 
-    /// Whether a tier that has labels or superblocks, which are written while nothing runs, stands on an intent log, which takes
-    /// writes only while it runs: such a pool cannot be found again.
+    /// Whether a tier with labels or superblocks, which are written offline, has an intent log as a child, which can
+    /// only be written online: such a pool cannot be recovered.
     pub fn labels_on_a_log(&self) -> bool {
         let has_labels = |kind: &Kind| {
             matches!(
@@ -220,7 +220,7 @@ impl<M: Medium> PoolConfig<M> {
         tiers.any(|tier| tier.children.iter().any(|it| self.is_on_a_log(it)))
     }
 
-    /// Whether some of what it has is an intent log's.
+    /// Whether any of the target's data is in an intent log.
     fn is_on_a_log(&self, target: &Target) -> bool {
         let &Target::Tier(index) = target else {
             return false;
@@ -230,12 +230,13 @@ impl<M: Medium> PoolConfig<M> {
             || tier.children.iter().any(|it| self.is_on_a_log(it))
     }
 
-    /// By member: whether all that is used of it is a write-back cache's ring, or what that ring lies on.
+    /// Returns for each member whether its whole used range is the ring of a write-back cache, or a tier below such a
+    /// ring.
     pub fn rings(&self) -> Vec<bool> {
         let mut rings = vec![true; self.members.len()];
         let mut used = vec![false; self.members.len()];
         let mut below = vec![false; self.tiers.len()];
-        // Tiers come after what they stand on.
+        // Tiers come after their children.
         for (index, tier) in self.tiers.iter().enumerate().rev() {
             for (child, target) in tier.children.iter().enumerate() {
                 let is_ring = match &tier.kind {
@@ -259,7 +260,7 @@ impl<M: Medium> PoolConfig<M> {
             .collect()
     }
 
-    /// Why there is no such pool; nothing if there is.
+    /// Returns the reasons why the configuration is invalid; empty if it is valid.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.members.is_empty() || self.members.len() > usize::from(u16::MAX) {
@@ -315,7 +316,7 @@ impl<M: Medium> PoolConfig<M> {
         for (member, slices) in self.members.iter().zip(&mut used) {
             self.check_slices(member, slices, &mut problems);
         }
-        // Sizes and counts mean something only where everything names what there is.
+        // Sizes and counts are meaningful only if all references are valid.
         if problems.is_empty() {
             let capacities = self.capacities();
             for tier in &self.tiers {
@@ -327,9 +328,10 @@ impl<M: Medium> PoolConfig<M> {
         problems
     }
 
-    /// What must not be changed in place has a tier above it that keeps to that, directly or through others.
+    /// Checks that a tier whose blocks must not be changed in place has a tier above it, directly or indirectly, that
+    /// complies.
     fn check_whole_blocks(&self, problems: &mut Vec<String>) {
-        // Of each tier the one at or below it that is not to be changed in place.
+        // For each tier, the tier at or below it whose blocks must not be changed in place.
         let mut needs = vec![None; self.tiers.len()];
         for (index, tier) in self.tiers.iter().enumerate() {
             let below = |target: &Target| match *target {
@@ -356,7 +358,7 @@ impl<M: Medium> PoolConfig<M> {
         }
     }
 
-    /// Slices lie within their member, on whole blocks and not on each other.
+    /// Checks that slices are within their member, aligned to blocks and do not overlap.
     fn check_slices(
         &self,
         member: &Member<M>,

@@ -1,29 +1,30 @@
-//! Which of several copies of the same data a read goes to: what mirrors and clusters share.
+//! Selection of the copy that a read goes to, for mirrors and clusters.
 //!
-//! As Linux's md and ZFS's mirrors do it: the copy where least is outstanding, but a reader in order stays where it is, since drives
-//! read ahead of what they see in order. md keeps a reader in order on its drive however deep it is; here what is so deep that it
-//! needs no reading ahead is spread. Left out: more than one reader in order for each place (the last to have read there counts), and
-//! where the heads of hard disks are.
+//! Like Linux's md and ZFS's mirrors, it selects the copy with the fewest outstanding commands, but a sequential reader
+//! stays on its copy, because drives read ahead for sequential reads. md keeps a sequential reader on its drive at any
+//! depth; here, a reader that is deep enough not to need read-ahead is spread. Not modelled: more than one sequential
+//! reader per location (the last read there counts), and the head positions of hard disks.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Which copy a read goes to.
+/// Policy for selecting the copy to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reads {
-    /// The one with the fewest commands outstanding; of equals the one after the last that was read from. What goes on where the last
-    /// read of a copy ended stays with it, up to 512 KiB more than others have outstanding.
+    /// The copy with the fewest outstanding commands; at a tie, the copy after the last one that was read. A read that
+    /// continues the last read of a copy stays with it, while the copy has at most 512 KiB more outstanding than
+    /// others.
     #[default]
     FewestInFlight,
-    /// By address, a MiB each in turn: readers in order stay in order.
+    /// By address, in units of 1 MiB: sequential readers stay sequential.
     Address,
-    /// Always the first.
+    /// Always the first copy.
     First,
 }
 
 impl Reads {
-    /// All of them, with the words of files and expressions.
+    /// All policies, with their words in files and expressions.
     pub const ALL: [(&str, Reads); 3] = [
         ("fewest-in-flight", Reads::FewestInFlight),
         ("address", Reads::Address),
@@ -34,26 +35,26 @@ impl Reads {
 /// Bytes that [`Reads::Address`] reads from one copy before the next.
 const BY_ADDRESS: u64 = 1 << 20;
 
-/// Bytes of a reader in order that may be outstanding at one place beyond the one with fewest before [`Reads::FewestInFlight`] spreads
-/// it. Assumed: more than most drives read ahead.
+/// Bytes of a sequential reader that may be outstanding at one location, in excess of the location with the fewest,
+/// before [`Reads::FewestInFlight`] spreads the reader. Assumed: more than most drives read ahead.
 const IN_ORDER: u64 = 512 << 10;
 
-/// Where no read has ended yet.
+/// No read has ended yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// What is outstanding where copies are: at the legs of a mirror, the groups of a cluster.
+/// Outstanding commands by location: the members of a mirror, or the groups of a cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
     reads: Reads,
-    /// By place.
+    /// State of each location.
     places: Vec<Place>,
-    /// The copy after the last that was read.
+    /// The copy after the last one that was read.
     turn: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Commands outstanding.
+    /// Number of outstanding commands.
     in_flight: u32,
     /// Where its last read ended.
     read_to: u64,
@@ -79,27 +80,27 @@ impl Copies {
         self.places.len()
     }
 
-    /// A command goes to this place.
+    /// Counts a command sent to this location.
     #[inline]
     pub(super) fn sent(&mut self, place: usize) {
         self.places[place].in_flight += 1;
     }
 
-    /// It is done.
+    /// Counts a completed command of this location.
     #[inline]
     pub(super) fn done(&mut self, place: usize) {
         self.places[place].in_flight -= 1;
     }
 
-    /// Nothing is outstanding any more.
+    /// Resets all counts.
     pub(super) fn forget(&mut self) {
         for place in &mut self.places {
             place.in_flight = 0;
         }
     }
 
-    /// Which of so many copies a read of so many bytes from `at` on goes to. `of` a copy is its place and where on that the data are,
-    /// or nothing if it is not to be read.
+    /// Selects one of `copies` copies for a read of `bytes` bytes at `from`. `of` returns a copy's location and offset
+    /// of the data there, or `None` if it must not be read.
     pub(super) fn choose(
         &mut self,
         copies: usize,
@@ -142,7 +143,8 @@ impl Copies {
 mod tests {
     use super::*;
 
-    /// The legs of a mirror of two that these reads go to, each of 4 KiB at a block's number, and whether it is then done.
+    /// Returns the members of a two-way mirror that these reads go to, each of 4 KiB at a block number, with whether it
+    /// then completes.
     fn legs(reads: &[(u64, bool)], bytes: u32) -> Vec<usize> {
         let mut copies = Copies::new(Reads::FewestInFlight, 2);
         let mut leg_of = |&(block, done): &(u64, bool)| {
@@ -173,7 +175,7 @@ mod tests {
         assert_eq!(legs(&two, 4096), [0, 1, 0, 1, 0, 1]);
         let random = [(40, true), (20, true), (60, true), (10, true)];
         assert_eq!(legs(&random, 4096), [0, 1, 0, 1]);
-        // What is at random goes where less is outstanding.
+        // Random reads go to the location with less outstanding.
         let deep = [(40, false), (20, true), (60, true), (10, true)];
         assert_eq!(legs(&deep, 4096), [0, 1, 1, 1]);
     }
@@ -192,7 +194,7 @@ mod tests {
             let leg = copies.choose(3, at, 4096, |leg| (leg == 2).then_some((leg, at)));
             assert_eq!(leg, Some(2));
         }
-        // It goes on there, and may not.
+        // The read continues there, but that copy must not be read.
         let leg = copies.choose(3, 12288, 4096, |leg| (leg != 2).then_some((leg, 12288)));
         assert_eq!(leg, Some(0));
         assert_eq!(copies.choose(3, 0, 4096, |_| None), None);

@@ -1,9 +1,9 @@
-//! Commands that a tier has cut into pieces: each completes with the last of its pieces.
+//! Commands that a tier has split: each completes with the last of its pieces.
 
 use crate::command::{CommandId, Completion, Status};
 use crate::engine::Slab;
 
-/// A command while pieces of it are with the children.
+/// A command whose pieces are outstanding at the children.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     id: CommandId,
@@ -11,13 +11,13 @@ struct Request {
     status: Status,
 }
 
-/// The commands of a tier whose pieces all leave when the command comes: then the anatomy of the last piece is that of the
-/// command.
+/// Commands of a tier whose pieces are all sent when the command arrives: the anatomy of the last piece is then that of
+/// the command.
 #[derive(Clone, Debug, Default)]
 pub struct Gather(Slab<Request>);
 
 impl Gather {
-    /// A command of which no piece has been sent yet; the token of its pieces.
+    /// Adds a command without pieces; returns the token for its pieces.
     #[inline]
     pub fn begin(&mut self, id: CommandId) -> u32 {
         self.0.insert(Request {
@@ -27,13 +27,13 @@ impl Gather {
         })
     }
 
-    /// One more piece of it has been sent.
+    /// Counts one more piece that has been sent.
     #[inline]
     pub fn expect(&mut self, token: u32) {
         self.0[token].left += 1;
     }
 
-    /// A piece has completed. With the last one: the command, and the status of the first piece that failed.
+    /// A piece has completed. With the last piece, returns the command, and the status of the first piece that failed.
     #[inline]
     pub fn done(&mut self, token: u32, piece: &Completion) -> Option<(CommandId, Status)> {
         let request = &mut self.0[token];
@@ -49,7 +49,7 @@ impl Gather {
         Some(ended)
     }
 
-    /// All of them are gone.
+    /// Removes all commands.
     pub fn clear(&mut self) {
         self.0 = Slab::default();
     }

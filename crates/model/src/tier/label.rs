@@ -1,48 +1,51 @@
-//! The label of a mirror's leg: what the mirror knew of its legs, on each of them.
+//! On-disk label of a mirror member: the mirror's knowledge about its members, stored on each of them.
 //!
-//! Two copies of 4 KiB at the end of each leg, written by turns, so that one that is torn leaves the other. Little-endian;
-//! CRC-32C over all before it. A label is one write, and it is either there or not, so all that it says changes at once.
+//! Each member has two copies of 4 KiB at its end, which are written alternately, so that a torn write leaves the other
+//! copy intact. Little-endian; the CRC-32C covers all preceding bytes. A label is written by a single write, which is
+//! either complete or absent, so all its contents change atomically.
 
 use super::bits::Bits;
 use crate::data::crc32c;
 
-/// Bytes of a copy.
+/// Bytes per copy.
 pub(super) const BYTES: usize = 4096;
-/// Bytes of both.
+/// Bytes of both copies.
 pub(super) const AREA: u64 = 2 * BYTES as u64;
-/// Where the bits begin, and the sum is.
+/// Offsets of the bits and of the checksum.
 const BITS: usize = 128;
 const SUM: usize = BYTES - 4;
-/// Most regions that a label can tell apart.
+/// Maximum number of regions in a label.
 pub(super) const REGIONS: u64 = ((SUM - BITS) / 8 * 64) as u64;
 
-/// No label has ever counted as far: a million labels a second would take 146,000 years.
+/// Upper limit of counters in a valid label: a million labels per second would take 146,000 years to reach it.
 const COUNTS: u64 = 1 << 62;
 
 const MAGIC: [u8; 8] = *b"DLMIRROR";
 const VERSION: u32 = 2;
-/// That of the version before, which did not say when marks went, nor in which opening of the pool it was written.
+/// The previous version of the label, which contained neither when marks were cleared nor the opening in which it was
+/// written.
 const VERSION_1: u32 = 1;
 
-/// What is the same on all legs.
+/// The part that is equal on all members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
-    /// The legs that have all that was acknowledged, a bit each.
+    /// Members that have all acknowledged data, one bit each.
     pub(super) in_sync: u32,
-    /// Grows with each change of them.
+    /// Incremented with each change of `in_sync`.
     pub(super) epoch: u64,
-    /// The sequence of the last label that took marks away: what was written since is marked.
+    /// Sequence of the last label that cleared marks: all writes since then are marked.
     pub(super) cleared: u64,
-    /// The last opening of the pool in which these legs were in sync.
+    /// The last opening of the pool in which these members were in sync.
     pub(super) opening: u64,
-    /// Of an array with parity: writes may be under way, so parity of what is marked may not fit its data.
+    /// For an array with parity: whether writes may be in progress, so that parity of marked stripes may be
+    /// inconsistent with their data.
     pub(super) busy: bool,
-    /// Regions in which legs may differ: one was being written, or legs have missed what was.
+    /// Regions in which members may differ: they were being written, or members have missed writes.
     pub(super) dirty: Bits,
 }
 
 impl State {
-    /// Becomes the same as another.
+    /// Copies another state.
     pub(super) fn copy(&mut self, other: &State) {
         (self.in_sync, self.epoch) = (other.in_sync, other.epoch);
         (self.cleared, self.opening) = (other.cleared, other.opening);
@@ -51,17 +54,17 @@ impl State {
     }
 }
 
-/// What a label says.
+/// Content of a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Label {
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub(super) pool: u128,
-    /// Which leg of how many.
+    /// Index of this member, and number of members.
     pub(super) leg: u16,
     pub(super) legs: u16,
-    /// Grows with each label.
+    /// Incremented with each label.
     pub(super) sequence: u64,
-    /// Bytes of a region.
+    /// Bytes per region.
     pub(super) region: u64,
     pub(super) state: State,
 }
@@ -73,7 +76,7 @@ fn take<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
 }
 
 impl Label {
-    /// As bytes.
+    /// Encodes the label as bytes.
     pub(super) fn encode(&self, into: &mut [u8; BYTES]) {
         into.fill(0);
         let mut at = 0;
@@ -98,12 +101,13 @@ impl Label {
         into[SUM..].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// What a label counts as its own age, right or not: its sequence.
+    /// Returns the sequence number in a label, whether the label is valid or not.
     pub(super) fn claimed(from: &[u8; BYTES]) -> u64 {
         u64::from_le_bytes(take(from, 32))
     }
 
-    /// From bytes, if they are a label of so many regions; any others are none, and none counts as far as [`COUNTS`].
+    /// Decodes a label with `regions` regions from bytes; `None` if it is invalid. A label with counters of [`COUNTS`]
+    /// or more is invalid.
     pub(super) fn decode(from: &[u8; BYTES], regions: usize) -> Option<Label> {
         let whole = crc32c(&from[..SUM]) == u32::from_le_bytes(take(from, SUM));
         let version = u32::from_le_bytes(take(from, 8));
@@ -120,7 +124,7 @@ impl Label {
         }
         let legs = u16::from_le_bytes(take(from, 14));
         let in_sync = u32::from_le_bytes(take(from, 64));
-        // A mirror is written with one leg in sync at least, and never with one that it has not.
+        // A mirror always has at least one member in sync, and all of them exist.
         if in_sync == 0 || u64::from(in_sync) >> legs.min(32) != 0 {
             return None;
         }
@@ -134,7 +138,7 @@ impl Label {
             region: number(40),
             state: State {
                 epoch: number(48),
-                // Nothing is known of what the version before took away.
+                // The previous version does not contain this.
                 cleared: match version {
                     VERSION => number(56),
                     _ => number(32),

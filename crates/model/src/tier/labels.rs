@@ -1,7 +1,9 @@
-//! What a running mirror knows of its legs, what of that their labels say, and the label that is being written.
+//! Label state of a running mirror: its knowledge about its members, the part of it that is in their labels, and the
+//! label that is being written.
 //!
-//! One label at a time is on its way, to all legs that are to count as in sync and that the labels say are: what becomes
-//! known meanwhile goes out with the next. So a leg that comes back is entered on the others first.
+//! Only one label at a time is in flight, to all members that are to count as in sync and that the labels list as such.
+//! Changes in the meantime are written with the next label. A member that returns is therefore listed on the other
+//! members first.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,61 +16,61 @@ use crate::data::Buffers;
 
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub(super) pool: u128,
-    /// Bytes of a region.
+    /// Bytes per region.
     pub(super) region: u64,
-    /// As it is.
+    /// Current state.
     pub(super) known: State,
-    /// As it stands on all legs that are in sync; of its bits those that no label on its way clears.
+    /// State in the labels of all members that are in sync; excluding bits that a label in flight clears.
     pub(super) written: State,
-    /// As the label says that is on its way.
+    /// State in the label in flight.
     pub(super) on_its_way: State,
     sequence: u64,
-    /// Writes of it that have not completed, and the legs that it went to, and that failed.
+    /// Writes of the label in flight that have not completed, the members that it was sent to, and those that failed.
     left: u32,
     to: u32,
     failed: u32,
     payloads: Vec<Payload>,
-    /// There is something to write.
+    /// Whether there is a change to write.
     pub(super) changed: bool,
     legs: u16,
-    /// So many legs must remain: one of a mirror, those of the data of an array with parity.
+    /// Number of members that must remain: one for a mirror, the number of data columns for an array with parity.
     pub(super) needed: u32,
 }
 
-/// How a label fared.
+/// Result of writing a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Written {
-    /// The legs on which it could not be written.
+    /// Members on which the label could not be written.
     pub(super) failed: u32,
-    /// Why, if it is on none.
+    /// Error status, if the label is on no member.
     pub(super) nowhere: Option<Status>,
 }
 
-/// Bytes of a region of a mirror of so many: so that the bits fit into a label.
+/// Returns the bytes per region for a mirror of `bytes` bytes, so that the bits fit into a label.
 pub(super) fn region_bytes(asked: u64, bytes: u64) -> u64 {
     let least = bytes.div_ceil(label::REGIONS).next_power_of_two();
     asked.max(least)
 }
 
-/// All of so many legs.
+/// Returns the bit mask of `legs` members.
 pub(super) fn all(legs: usize) -> u32 {
     (((1_u64) << legs) - 1) as u32
 }
 
 impl Labels {
-    /// How many legs there are.
+    /// Returns the number of members.
     pub(super) fn count(&self) -> usize {
         usize::from(self.legs)
     }
 
-    /// All of them.
+    /// Returns all members.
     pub(super) fn legs(&self) -> impl Iterator<Item = u16> + use<> {
         0..self.legs
     }
 
-    /// Of a mirror that is new: all legs alike.
+    /// Creates the labels of a new mirror, whose members are identical.
     pub(super) fn new(legs: usize, bytes: u64, region: u64) -> Labels {
         let regions = bytes.div_ceil(region) as usize;
         let state = State {
@@ -96,7 +98,7 @@ impl Labels {
         }
     }
 
-    /// As the last label says that has been written.
+    /// Continues with the state of the last label that was written.
     pub(super) fn resume(&mut self, pool: u128, sequence: u64, state: &State) {
         self.pool = pool;
         self.sequence = sequence;
@@ -105,14 +107,14 @@ impl Labels {
         }
     }
 
-    /// What is known is what the next label says, which is written while nothing runs.
+    /// Treats the known state as written; used for the next label when the pool is offline.
     pub(super) fn say(&mut self) {
         let state = self.known.clone();
         self.resume(self.pool, self.sequence + 1, &state);
         self.changed = false;
     }
 
-    /// Which of the two places on a leg the last label has.
+    /// Returns the index of the label copy that was written last.
     pub(super) fn place(&self) -> u64 {
         self.sequence % 2
     }
@@ -121,7 +123,8 @@ impl Labels {
         (at / self.region) as usize..(at + bytes).div_ceil(self.region) as usize
     }
 
-    /// A range is going to be written: whether the labels say so already, so that it may.
+    /// Marks a range that will be written. Returns whether the labels already contain the marks, so that the write may
+    /// proceed.
     #[inline]
     pub(super) fn mark(&mut self, at: u64, bytes: u64) -> bool {
         let regions = self.regions(at, bytes);
@@ -129,7 +132,7 @@ impl Labels {
         self.written.dirty.has(regions)
     }
 
-    /// The same for an array with parity: labels also say that writes are under way.
+    /// Like [`Labels::mark`], for an array with parity: labels also state that writes are in progress.
     #[inline]
     pub(super) fn mark_busy(&mut self, at: u64, bytes: u64) -> bool {
         let marked = self.mark(at, bytes);
@@ -138,7 +141,8 @@ impl Labels {
         marked && self.written.busy
     }
 
-    /// No write is under way, and all that was written is durable, as the next label says. Marks go where no leg is out.
+    /// No write is in progress, and all writes are durable; the next label states that. Marks are cleared unless a
+    /// member is out.
     pub(super) fn at_rest(&mut self) {
         if self.is_whole() {
             self.clean();
@@ -147,14 +151,14 @@ impl Labels {
         self.changed = true;
     }
 
-    /// Legs that reads go to: in sync, and the labels say so.
+    /// Returns the members that can be read: in sync, and listed as such in the labels.
     #[inline]
     pub(super) fn readable(&self) -> u32 {
         self.known.in_sync & self.written.in_sync
     }
 
-    /// Legs that must have a write before it is acknowledged, because some label says or is about to say that they have
-    /// everything.
+    /// Returns the members that must complete a write before it is acknowledged, because a current or future label
+    /// lists them as complete.
     #[inline]
     pub(super) fn required(&self) -> u32 {
         match self.left {
@@ -163,7 +167,7 @@ impl Labels {
         }
     }
 
-    /// A leg has missed something. False if the others are too few.
+    /// Marks a member as out, because it has missed a write. Returns false if too few members remain.
     pub(super) fn leave(&mut self, leg: u16) -> bool {
         let bit = 1 << leg;
         if (self.readable() & !bit).count_ones() < self.needed {
@@ -177,26 +181,26 @@ impl Labels {
         true
     }
 
-    /// A leg has all that the others have.
+    /// Marks a member as in sync.
     pub(super) fn join(&mut self, leg: u16) {
         self.known.in_sync |= 1 << leg;
         self.known.epoch += 1;
         self.changed = true;
     }
 
-    /// No region differs any more, as the next label says.
+    /// Clears all marks with the next label.
     pub(super) fn clean(&mut self) {
         self.known.dirty.clear();
         self.known.cleared = self.sequence + 1;
         self.changed = true;
     }
 
-    /// Whether all legs are in sync, and all labels say so.
+    /// Whether all members are in sync, and all labels say so.
     pub(super) fn is_whole(&self) -> bool {
         self.readable() == all(usize::from(self.legs))
     }
 
-    /// Sends the next label if there is something to say and none is on its way; `labels_at` is where they begin.
+    /// Sends the next label if there is a change and none is in flight; `labels_at` is the offset of the labels.
     pub(super) fn pump<B: Buffers>(
         &mut self,
         labels_at: u64,
@@ -208,7 +212,7 @@ impl Labels {
         }
         self.changed = false;
         self.on_its_way.copy(&self.known);
-        // A bit that is being cleared counts no more.
+        // A bit that is being cleared no longer counts.
         self.written.dirty.keep(&self.known.dirty);
         self.written.busy &= self.known.busy;
         self.sequence += 1;
@@ -243,7 +247,7 @@ impl Labels {
         }
     }
 
-    /// The label has been written on a leg, or not. With the last of them: how it fared.
+    /// A member has completed the write of the label, or failed. With the last member, returns the result.
     pub(super) fn done<B: Buffers>(
         &mut self,
         leg: u16,
@@ -265,7 +269,7 @@ impl Labels {
                 nowhere: Some(status),
             });
         }
-        // A leg that is entered on the others has yet to hear of it itself.
+        // A member that is listed on the others must receive the label itself.
         self.changed |= self.on_its_way.in_sync & !self.to != 0;
         self.written.copy(&self.on_its_way);
         Some(Written {
@@ -274,7 +278,7 @@ impl Labels {
         })
     }
 
-    /// Power went: what was on its way may or may not have been written; either is right.
+    /// Power cut: the label in flight may or may not have been written; both are valid.
     pub(super) fn forget(&mut self) {
         self.left = 0;
         self.changed = false;

@@ -1,12 +1,12 @@
-//! What every pool is held to, whatever its tiers: the laws of devices on its own drives, and what was written last on
-//! drives that keep no order. For tests.
+//! Tests for every pool, whatever its tiers: the laws of devices on its own drives, and data integrity on drives that
+//! complete in random order.
 
 use crate::conformance::{self, Jumbled, Witness};
 use crate::data::{Image, Kept};
 use crate::media::{Drive, DriveConfig, Medium, Precondition};
 use crate::tier::{Member, Pool, PoolConfig};
 
-/// A pool of drives in their steady state, with a witness before each.
+/// Returns a pool of drives in steady state, with a witness in front of each.
 pub(super) fn witnessed(config: &PoolConfig<DriveConfig>, seed: u64) -> Pool<Witness<Drive>> {
     let members = config.members.iter();
     let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
@@ -17,7 +17,7 @@ pub(super) fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
     conformance::check(|seed| witnessed(config, seed));
 }
 
-/// On members that keep no order, each its own, a read gives what was written last.
+/// Checks that a read returns the newest data on members that complete in random order.
 pub(super) fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
     conformance::check_data(|seed, buffers| {
         let kept = |(index, it): (usize, &Member<DriveConfig>)| {

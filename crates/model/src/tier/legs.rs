@@ -1,11 +1,13 @@
-//! The legs of a mirror, or the children of an array with parity, are found again by their labels after a crash.
+//! Recovery of mirror members, or of the children of an array with parity, by their labels after a crash.
 //!
-//! The newest label, by the opening of the pool and then by its sequence, says which legs have everything. A leg counts as one of
-//! them if it took part in the last opening, its own label is of that opening, and that label is the newest or the one before
-//! it, which is all that a crash can leave: labels go out one at a time, each to all legs in sync. Any other leg is an old copy
-//! or was away, and stale, whatever the labels say of it. Stale legs lack what is marked if their label is not older than the one
-//! before marks last went, because all that was written since is marked; otherwise everything. In each opening labels are written
-//! anew: on the legs that were in sync first, on those that have been brought up afterwards.
+//! The newest label, by the opening of the pool and then by its sequence, lists the members that are complete. A member
+//! counts as complete if it took part in the last opening, its own label is of that opening, and that label is the
+//! newest or the one before. A crash can leave no other state, because labels are written one at a time, each to all
+//! members in sync. Any other member is an old copy or was absent. It is stale, even if the labels list it as complete.
+//!
+//! A stale member lacks the marked regions if its label is not older than the one before marks were last cleared,
+//! because all later writes are marked; otherwise it lacks everything. In each opening, labels are rewritten: first on
+//! the members that were in sync, then on those that have been resynced.
 
 use alloc::vec::Vec;
 
@@ -17,12 +19,12 @@ use super::labels::{Labels, all};
 use super::planted::{self, Bug};
 use crate::data::Unwritable;
 
-/// That a leg does not take what has to be written.
+/// Returns the damage of a member that cannot be written.
 pub(super) fn unwritable(leg: Child) -> impl Fn(Unwritable) -> Damage {
     move |Unwritable| Damage::Unwritable(leg)
 }
 
-/// New labels on all legs: they count as alike.
+/// Writes new labels on all members, which count as identical.
 pub(super) fn format(
     labels: &mut Labels,
     at: u64,
@@ -33,7 +35,7 @@ pub(super) fn format(
     state.opening = below.opening().map_or(0, |last| last + 1);
     labels.resume(pool, 0, &state);
     for leg in labels.legs() {
-        // The next has the number 1, and goes to the other place.
+        // The next label has the number 1, and goes to the other copy.
         for (place, sequence) in [(1, 0), (0, 0)] {
             labels.resume(pool, sequence, &state);
             write_label(labels, at, (leg, place), below).map_err(unwritable(leg))?;
@@ -43,7 +45,7 @@ pub(super) fn format(
     Ok(())
 }
 
-/// Takes the labels of a leg away.
+/// Removes the labels of a member.
 pub(super) fn strip(at: u64, leg: Child, below: &mut dyn Below) -> Result<(), Damage> {
     for place in 0..2 {
         let at = at + place * label::BYTES as u64;
@@ -65,10 +67,10 @@ fn write_label(
     below.write(leg, at + place * label::BYTES as u64, &bytes)
 }
 
-/// What is known goes out as the next label, to all legs in sync, while nothing runs. `at` is where labels begin.
+/// Writes the known state as the next label to all members in sync, offline. `at` is the offset of the labels.
 ///
 /// # Errors
-/// The first leg that does not take it.
+/// The first member that cannot be written.
 pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Child> {
     labels.say();
     let in_sync = labels.known.in_sync;
@@ -79,10 +81,10 @@ pub(super) fn say(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result
     Ok(())
 }
 
-/// All legs have everything, also on their media: marks go, in the next label.
+/// All members are complete, also on their media: clears the marks, with the next label.
 ///
 /// # Errors
-/// The first leg that does not take it.
+/// The first member that cannot be written.
 pub(super) fn settle(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Result<(), Damage> {
     for leg in labels.legs() {
         below.sync(leg).map_err(unwritable(leg))?;
@@ -91,24 +93,24 @@ pub(super) fn settle(labels: &mut Labels, at: u64, below: &mut dyn Below) -> Res
     say(labels, at, below).map_err(Damage::Unwritable)
 }
 
-/// The newest of the two labels of a leg that is there.
+/// Returns the newer of the two labels of a member that is present.
 fn newest_of(own: &Labels, at: u64, leg: Child, below: &mut dyn Below) -> Option<Label> {
     let regions = own.regions(0, at).end;
     let mut labels = [[0; label::BYTES]; 2];
     for (place, bytes) in (0..).zip(&mut labels) {
         let at = at + place * label::BYTES as u64;
         if below.read(leg, at, bytes).is_err() {
-            // Which no label is.
+            // All zeroes are not a valid label.
             bytes.fill(0);
         }
     }
-    // The older one is looked at where the newer one is none.
+    // The older label is used if the newer one is invalid.
     labels.sort_by_key(Label::claimed);
     let mut newest_first = labels.iter().rev();
     newest_first.find_map(|bytes| Label::decode(bytes, regions))
 }
 
-/// The labels of all legs, if they are this mirror's.
+/// Returns the labels of all members, if they belong to this mirror.
 fn labels_of(
     own: &Labels,
     at: u64,
@@ -135,13 +137,13 @@ fn labels_of(
     Ok(labels)
 }
 
-/// Two legs each of which has gone on without the other. Of a leg that was away in the last opening the labels of slices tell
-/// whether it did.
+/// Returns two members that were each used without the other. If a member was absent in the last opening, the labels of
+/// slices decide that instead.
 fn apart(labels: &[Option<Label>], below: &dyn Below) -> Option<(Child, Child)> {
     if planted::has(Bug::AcceptsSplitBrain) {
         return None;
     }
-    // An old copy that takes part again has a label of an earlier opening until it has been copied to.
+    // An old copy that takes part again has a label of an earlier opening until it has been resynced.
     let last = below.opening().unwrap_or(0);
     let current = |leg: usize, label: &Label| {
         matches!(below.standing(leg as Child), Standing::Current) && label.state.opening >= last
@@ -158,22 +160,22 @@ fn apart(labels: &[Option<Label>], below: &dyn Below) -> Option<(Child, Child)> 
     found.map(|(one, two)| (one as Child, two as Child))
 }
 
-/// A set of legs.
+/// Returns a set of members.
 fn set_of(legs: impl Iterator<Item = Child>, which: impl Fn(Child) -> bool) -> u32 {
     legs.filter(|&leg| which(leg))
         .fold(0, |legs, leg| legs | 1 << leg)
 }
 
-/// The labels of all legs, and what follows from them.
+/// Labels of all members, and conclusions from them.
 pub(super) struct Legs {
     pub(super) labels: Vec<Option<Label>>,
     pub(super) newest: Label,
     pub(super) present: u32,
-    /// Those that have everything.
+    /// Members that are complete.
     pub(super) in_sync: u32,
-    /// Of these, those that have the newest label.
+    /// Members in sync that have the newest label.
     pub(super) newest_label: u32,
-    /// The number of the last opening of the pool.
+    /// Number of the last opening of the pool.
     last: u64,
 }
 
@@ -195,7 +197,7 @@ impl Legs {
         }
         let last = below.opening().unwrap_or(0);
         let label = |leg: Child| labels[usize::from(leg)].as_ref();
-        // A leg that is there without a label that can be read has lost at least that.
+        // A member without a readable label has lost at least the label.
         let has_label = |leg: Child| below.present(leg) && label(leg).is_some();
         let current = |leg: Child| {
             let own = label(leg)
@@ -226,7 +228,7 @@ impl Legs {
         })
     }
 
-    /// The labels are as they were found: what is marked on any that counts, and which legs count. Tells what was not in order.
+    /// Restores the labels' state: the marks of all labels that count, and the members in sync. Reports deviations.
     pub(super) fn resume(&self, labels: &mut Labels, below: &mut dyn Below) {
         let newest = &self.newest;
         for leg in labels.legs() {
@@ -247,27 +249,30 @@ impl Legs {
         labels.known.in_sync = self.in_sync;
     }
 
-    /// Legs that are there and have missed something, or did not take what others have.
+    /// Returns members that are present and have missed writes, or failed to write data that others have.
     pub(super) fn stale(&self, labels: &Labels) -> impl Iterator<Item = Child> + use<> {
         let stale = self.present & !labels.known.in_sync;
         labels.legs().filter(move |leg| stale & (1 << leg) != 0)
     }
 
-    /// What was marked when a leg had its last label, if all that it lacks is marked there or on the newest label.
+    /// Returns the marks of a member's last label, if everything that the member lacks is marked there or in the newest
+    /// label.
     ///
-    /// Beside the labels that are written now, a stale leg's own that says one of the legs in sync is out would look like a split
-    /// brain at the next opening. Such a leg gets everything, and its label goes.
+    /// If the label of a stale member lists a current member as out, that label would look like a split brain at the
+    /// next opening, because it would coexist with the newly written labels. Such a member is copied completely, and
+    /// its label is removed.
     pub(super) fn known(&self, leg: Child) -> Option<&State> {
         let own = self.labels[usize::from(leg)].as_ref()?;
         let denies = own.state.opening >= self.last && self.in_sync & !own.state.in_sync != 0;
         (own.sequence + 1 >= self.newest.state.cleared && !denies).then_some(&own.state)
     }
 
-    /// New labels on these legs, which are in sync now: on those that were so before first, so that none that was copied to says
-    /// of itself what they do not. One that does not take its label is out, and the others get a label that says so.
+    /// Writes new labels to these members, which are now in sync: first to members that were in sync before, so that no
+    /// resynced member claims more than the others confirm. A member that cannot be written is out, and the others get
+    /// a label that states this.
     ///
-    /// Where more than one leg is needed those that have the label before the newest get that first: of two openings that are
-    /// cut none is left two labels behind.
+    /// If more than one member is needed, members that have the label before the newest get the newest label first: two
+    /// interrupted openings then leave no member two labels behind.
     pub(super) fn conclude(
         &self,
         labels: &mut Labels,
@@ -292,7 +297,7 @@ impl Legs {
         let mut sequence = newest.sequence;
         state.in_sync = now_in_sync;
         state.opening = match below.opening() {
-            // Of what was cut before the opening had begun there may be labels already.
+            // If the previous attempt was interrupted before the opening had begun, its labels may exist already.
             Some(last) => newest.state.opening.max(last + 1),
             None => newest.state.opening + 1,
         };
@@ -326,7 +331,7 @@ impl Legs {
     }
 }
 
-/// Too few legs have everything: which is missing, or too old.
+/// Too few members are complete: returns which one is missing, or too old.
 fn nobody(labels: &Labels, newest: &Label, below: &dyn Below) -> Damage {
     let first = |there: bool| {
         let mut of_newest = labels
@@ -335,7 +340,7 @@ fn nobody(labels: &Labels, newest: &Label, below: &dyn Below) -> Damage {
         of_newest.find(|&leg| below.present(leg) == there)
     };
     match (first(false), first(true)) {
-        // Where one is enough, one that is there is too old.
+        // If one is enough, one that is present is too old.
         (_, Some(leg)) if labels.needed == 1 => Damage::Outdated(leg),
         (Some(leg), _) => Damage::Missing(leg),
         (None, leg) => Damage::Outdated(leg.unwrap_or_default()),

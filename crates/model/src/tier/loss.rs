@@ -1,24 +1,26 @@
-//! What a pool promises: when an acknowledged write is durable, and what loses it.
+//! Durability guarantee of a pool: when an acknowledged write is durable, and which failures lose it.
 //!
-//! A promise is data: it is shown to people, the odds of a loss follow from it, and a checker tries both sides of it.
+//! A guarantee is data: it is displayed, the probability of data loss is computed from it, and the checker tests both
+//! directions.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// From when on an acknowledged write survives a power cut of everything.
+/// When an acknowledged write survives a power cut of all machines and drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Durable {
-    /// At once.
+    /// As soon as it is acknowledged.
     Acknowledged,
-    /// Once a flush has completed that was submitted after it, or it was written with force unit access.
+    /// After a flush has completed that was submitted after the acknowledgement, or if it was written with force unit
+    /// access.
     Flushed,
-    /// Some time afterwards, whatever was flushed: a flush is acknowledged and does nothing.
+    /// Some time later, regardless of flushes: a flush is acknowledged without effect.
     Later,
 }
 
 impl Durable {
-    /// In words: `acknowledged is durable`.
+    /// Returns the guarantee as text: `acknowledged is durable`.
     pub const fn words(self) -> &'static str {
         match self {
             Durable::Acknowledged => "acknowledged is durable",
@@ -28,38 +30,39 @@ impl Durable {
     }
 }
 
-/// What must fail for durable data to be lost.
+/// Failures that lose durable data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// This member, for good.
+    /// Permanent failure of this member.
     Member(u16),
-    /// The memory of the machine: a power cut, or a crash.
+    /// Loss of the machine's memory: a power cut, or a crash.
     Ram,
-    /// At least so many of these.
+    /// At least this number of these failures.
     AtLeast(u16, Vec<Loss>),
 }
 
-/// What holds for a tier, or a pool.
+/// Durability guarantee of a tier or a pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// From when on an acknowledged write is durable.
+    /// When an acknowledged write is durable.
     pub durable: Durable,
-    /// What loses it then.
+    /// Failures that lose durable data.
     pub loss: Loss,
 }
 
 impl Loss {
-    /// Any one of these.
+    /// Any of these failures.
     pub fn any(of: Vec<Loss>) -> Loss {
         Loss::out_of(1, of)
     }
 
-    /// All of these together.
+    /// All of these failures together.
     pub fn all(of: Vec<Loss>) -> Loss {
         Loss::out_of(of.len() as u16, of)
     }
 
-    /// At least so many of these: what is alone needs no count, and where one is enough none is needed twice.
+    /// At least `at_least` of these failures, simplified: a single failure needs no count, and if one is enough,
+    /// duplicates are removed.
     pub fn out_of(at_least: u16, mut of: Vec<Loss>) -> Loss {
         if at_least == 1 {
             let mut known: Vec<Loss> = Vec::with_capacity(of.len());
@@ -76,7 +79,7 @@ impl Loss {
         }
     }
 
-    /// Whether it happens where these members and, if told so, the memory have failed.
+    /// Whether data is lost if these members and, if `ram` is set, the memory have failed.
     pub fn happens(&self, failed: &impl Fn(u16) -> bool, ram: bool) -> bool {
         match self {
             Loss::Member(member) => failed(*member),
@@ -88,8 +91,8 @@ impl Loss {
         }
     }
 
-    /// The smallest sets of failures that lose something, each with its members in order and whether the memory is among
-    /// them. A set that holds another is not told.
+    /// Returns the minimal sets of failures that lose data, each with its members in order and whether the memory is
+    /// included.
     pub fn cut_sets(&self) -> Vec<(Vec<u16>, bool)> {
         let mut sets = self.sets();
         sets.sort_by_key(|(members, ram)| {
@@ -120,7 +123,7 @@ impl Loss {
         }
     }
 
-    /// In words, with the members' names: `nda.0 and nda.1`.
+    /// Returns the failures as text, with the members' names: `nda.0 and nda.1`.
     pub fn words(&self, names: &[String]) -> String {
         match self {
             Loss::Member(member) => names[usize::from(*member)].clone(),
@@ -151,7 +154,7 @@ impl Loss {
     }
 }
 
-/// All ways to take so many more of `each`, joined to `have`.
+/// Adds all combinations of `have` with this number of elements of `each`.
 fn choose(
     each: &[Vec<(Vec<u16>, bool)>],
     more: usize,
@@ -174,7 +177,7 @@ fn choose(
     }
 }
 
-/// `sas.0 to sas.9`, where all are members that follow each other.
+/// Returns `sas.0 to sas.9`, if all are consecutive members.
 fn run_of_names(of: &[Loss], names: &[String]) -> Option<String> {
     let member = |loss: &Loss| match loss {
         Loss::Member(member) => Some(*member),
@@ -193,7 +196,7 @@ fn run_of_names(of: &[Loss], names: &[String]) -> Option<String> {
 }
 
 impl Promise {
-    /// That of one drive; whether it has a cache that loses what is not flushed.
+    /// Returns the guarantee of one drive; `volatile`: whether its cache loses unflushed data.
     pub fn of_member(member: u16, volatile: bool) -> Promise {
         Promise {
             durable: match volatile {
@@ -204,8 +207,8 @@ impl Promise {
         }
     }
 
-    /// Where data are on all of these, or need all of these: as durable as the least durable, and lost when `at_least` of
-    /// them have lost theirs.
+    /// Returns the guarantee of data that is on all of these children, or needs all of them: as durable as the least
+    /// durable, and lost when `at_least` of them have lost theirs.
     pub fn joined(children: &[Promise], at_least: u16) -> Promise {
         let durable = children.iter().map(|child| child.durable).max();
         Promise {
@@ -217,7 +220,7 @@ impl Promise {
         }
     }
 
-    /// In words: `acknowledged is durable, lost if nda.0 and nda.1`.
+    /// Returns the guarantee as text: `acknowledged is durable, lost if nda.0 and nda.1`.
     pub fn words(&self, names: &[String]) -> String {
         alloc::format!(
             "{}, lost if {}",
@@ -266,7 +269,7 @@ mod tests {
     fn cut_sets_are_the_smallest() {
         let pairs = Loss::any(vec![Loss::all(members(0..2)), Loss::all(members(1..3))]);
         assert_eq!(pairs.cut_sets(), [(vec![0, 1], false), (vec![1, 2], false)]);
-        // A mirror on two slices of one member is no mirror.
+        // A mirror on two slices of one member has no redundancy.
         let same = Loss::all(vec![Loss::Member(4), Loss::Member(4)]);
         assert_eq!(same.cut_sets(), [(vec![4], false)]);
         assert_eq!(Loss::out_of(3, members(0..10)).cut_sets().len(), 120);

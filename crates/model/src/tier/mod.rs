@@ -1,9 +1,9 @@
-//! Tiers: drives made of drives.
+//! Tiers: devices composed of drives.
 //!
-//! A *tier* (mirror, stripe, cache, log) is a state machine that owns nothing: no children, no clock, no bytes. A [`Pool`]
-//! owns the drives, which are its *members*, and the tiers above them, carries commands between them and is the only
-//! [`Device`](crate::device::Device). So two tiers can have slices of one member, and everything that a member is asked
-//! goes through one place.
+//! A *tier* (mirror, stripe, cache, log) is a state machine without children, clock or data of its own. A [`Pool`] owns
+//! the drives, which are its *members*, and the tiers above them. It passes commands between them and is the only
+//! [`Device`](crate::device::Device). Two tiers can therefore use slices of one member, and all commands to a member
+//! pass through one component.
 //!
 //! To add a tier: a file or folder here that implements [`Tier`] and [`TierSettings`], and its line in `tiers!` below.
 //!
@@ -73,74 +73,75 @@ use crate::data::{Buffers, Unreadable, Unwritable};
 use crate::device::{Gauges, Range};
 use crate::time::Time;
 
-/// A tier's own number of what it stands on: its first child is 0.
+/// Index of a tier's child, counted from 0.
 pub type Child = u16;
 
-/// A part of a range of a tier's addresses that one child has.
+/// The part of a range of a tier's addresses that is on one child.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Which child.
+    /// Index of the child.
     pub child: Child,
-    /// First byte on it.
+    /// First byte on the child.
     pub at: u64,
-    /// Where it is in the range.
+    /// Position in the range.
     pub part: core::ops::Range<usize>,
 }
 
-/// What a tier may ask for while it is called. Everything happens at the time of the call.
+/// Operations that a tier can call while it is being called. All take effect at the time of the call.
 pub trait Way {
-    /// Buffers for the tier's own data, of the kind that the pool's commands have theirs in.
+    /// Buffers for the tier's own data, of the same type as those of the pool's commands.
     type Buffers: Buffers;
 
-    /// The buffers.
+    /// Returns the buffers of the pool.
     fn buffers(&mut self) -> &mut Self::Buffers;
 
-    /// Sends a command to a child. What it completes with comes to [`Tier::completed`] with `token`, in this call or a
-    /// later one, never before this returns. The command's own id means nothing.
+    /// Sends a command to a child. Its completion is passed to [`Tier::completed`] with `token`, during this call of
+    /// the tier or a later one, but never before `send` returns. The command's own id is ignored.
     fn send(&mut self, child: Child, token: u32, command: Command);
 
-    /// Completes the command that the tier was given under this id, now. The parts of the anatomy must sum to the time
-    /// since it was submitted.
+    /// Completes the tier's command with this id, now. The parts of the anatomy must sum to the time since its
+    /// submission.
     fn finish(&mut self, id: CommandId, status: Status, anatomy: Anatomy);
 }
 
-/// A tier: what is above it submits commands to it, it sends others to its children.
+/// A tier: the layer above submits commands to it, and it sends commands to its children.
 pub trait Tier {
-    /// Takes a command, whose range lies within [`TierSettings::capacity`] and is not empty unless it is a flush; its id is
-    /// not used again before it is finished.
+    /// Accepts a command. Its range is within [`TierSettings::capacity`] and not empty unless it is a flush; its id is
+    /// not reused before it is finished.
     fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W);
 
-    /// A command that it sent has completed.
+    /// A command that the tier sent has completed.
     fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W);
 
-    /// When it wants to be called without anything having completed.
+    /// Returns when the tier must be called even if no command completes.
     fn due(&self) -> Time {
         Time::NEVER
     }
 
-    /// It is [`Tier::due`].
+    /// Called at the time of [`Tier::due`].
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
         let _ = (now, way);
     }
 
-    /// What would be lost if power went now, of its own addresses: from what each child would lose of its own.
+    /// Appends the ranges of its own addresses that a power cut now would lose, derived from those of each child.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>);
 
-    /// A member that this stands on through `child` answers again.
+    /// A member below `child` responds again.
     fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
         let _ = (now, child, way);
     }
 
-    /// Of a tier that only deals its addresses to its children: the parts of a range, each on one child. Nothing of others.
+    /// For a tier that only distributes its addresses over its children: returns the parts of a range, each on one
+    /// child. `None` for others.
     fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
         let _ = (at, bytes);
         None
     }
 
-    /// Reads while nothing runs.
+    /// Reads offline.
     ///
     /// # Errors
-    /// If nothing below can give these bytes.
+    /// If no child can return these bytes.
     fn read_offline(
         &self,
         at: u64,
@@ -152,10 +153,10 @@ pub trait Tier {
         pieces.try_for_each(|it| below.read(it.child, it.at, &mut into[it.part]))
     }
 
-    /// Writes while nothing runs.
+    /// Writes offline.
     ///
     /// # Errors
-    /// If what is below does not keep it.
+    /// If a child cannot store the data.
     fn write_offline(
         &mut self,
         at: u64,
@@ -167,88 +168,89 @@ pub trait Tier {
         pieces.try_for_each(|it| below.write(it.child, it.at, &data[it.part]))
     }
 
-    /// What was written while nothing runs is durable.
+    /// Makes data that was written offline durable.
     ///
     /// # Errors
-    /// If it is not.
+    /// If that fails.
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
         let _ = below;
         Err(Unwritable)
     }
 
-    /// A child was made anew while nothing runs, because it was not to be had: it has nothing of what it should have.
+    /// A child that could not be opened was formatted again, offline: it lacks all its data.
     ///
     /// # Errors
-    /// If it cannot be taken.
+    /// If the tier cannot accept it.
     fn renewed(&mut self, child: Child, below: &mut dyn Below) -> Result<(), Damage> {
         let _ = (child, below);
         Err(Damage::Unsupported)
     }
 
-    /// The pool's recovery has ended, and what was written for it has to be as after a rest: marks of it go, lest the first writes of
-    /// clients find another pool than one that was made just now.
+    /// The pool's recovery has ended. The state after its writes must equal that after an orderly shutdown: marks of
+    /// these writes are cleared, so that the first writes of clients find the same state as in a new pool.
     ///
     /// # Errors
-    /// If a child does not take it.
+    /// If a child cannot be written.
     fn settle(&mut self, below: &mut dyn Below) -> Result<(), Damage> {
         let _ = below;
         Ok(())
     }
 
-    /// Only these ranges of its addresses are used by what is above it.
+    /// Informs the tier that only these ranges of its addresses are used by the tiers above.
     fn used(&mut self, ranges: &[Range]) {
         let _ = ranges;
     }
 
-    /// Whether what it gives for a range while nothing runs depends on where below it is read from.
+    /// Whether the tier's data of a range, read offline, depends on which copy below it is read.
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
         let pieces = self.pieces(at, bytes as usize).unwrap_or_default();
         let mut pieces = pieces.into_iter();
         pieces.any(|it| below.is_ambiguous(it.child, it.at, it.part.len() as u32))
     }
 
-    /// Power goes: what data are in that it has in memory is not needed any more.
+    /// Power cut: releases the buffers of data in memory.
     fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
         let _ = buffers;
     }
 
-    /// Power went, and is back at `now`: what it knows only in memory is gone, and no command that it sent or was given
-    /// completes.
+    /// Power was cut, and returns at `now`: state that is only in memory is lost, and no command that it sent or
+    /// received completes.
     fn power_cut(&mut self, now: Time);
 
-    /// Reports figures about itself as of `now`: of bytes, energy and time only what no member reports.
+    /// Reports gauges as of `now`. Bytes, energy and time are reported only if no member reports them.
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         let _ = (now, gauges);
     }
 }
 
-/// What a tier is made of.
+/// Settings of a tier.
 pub trait TierSettings {
-    /// The tier it makes.
+    /// The type of tier that these settings create.
     type Tier: Tier;
 
-    /// The tier over children of these sizes in bytes.
+    /// Creates the tier over children of these sizes in bytes.
     fn build(&self, children: &[u64]) -> Self::Tier;
 
-    /// Bytes that can be addressed over children of these sizes.
+    /// Returns the addressable bytes over children of these sizes.
     fn capacity(&self, children: &[u64]) -> u64;
 
-    /// When what it acknowledges is durable, and what loses it, from what holds for its children.
+    /// Returns the durability guarantee, derived from those of its children.
     fn promise(&self, children: &[Promise]) -> Promise;
 
-    /// Makes the tier new on its children: writes what [`TierSettings::recover`] needs.
+    /// Formats the tier on its children: writes the metadata that [`TierSettings::recover`] needs.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// Why it cannot be formatted.
     fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
         let _ = (children, pool, below);
         Err(Damage::Unsupported)
     }
 
-    /// Finds the tier on its children after a crash or an orderly end, and makes it whole; it tells what was not in order.
+    /// Recovers the tier from its children after a crash or an orderly shutdown, and repairs it; deviations are
+    /// reported.
     ///
     /// # Errors
-    /// Why it is not to be had.
+    /// Why it cannot be opened.
     fn recover(
         &self,
         children: &[u64],
@@ -259,85 +261,86 @@ pub trait TierSettings {
         Err(Damage::Unsupported)
     }
 
-    /// Whether [`TierSettings::format`] and [`TierSettings::recover`] know it.
+    /// Whether [`TierSettings::format`] and [`TierSettings::recover`] support this kind.
     fn recovers(&self) -> bool {
         false
     }
 
-    /// Whether it may be had without this child, or with an old copy of it: then [`TierSettings::recover`] looks after that.
+    /// Whether the tier can be opened without this child, or with an old copy of it, in which case
+    /// [`TierSettings::recover`] handles that.
     fn does_without(&self, child: Child) -> bool {
         let _ = child;
         false
     }
 
-    /// Whether a child that is not to be had may be made anew, because others have what it should have.
+    /// Whether a child that cannot be opened may be formatted again, because other children have its data.
     fn renews(&self) -> bool {
         false
     }
 
-    /// What is used of each child where only these ranges of the tier's addresses are used.
+    /// Returns the used ranges of each child, if only these ranges of the tier's addresses are used.
     fn used_below(&self, children: &[u64], ranges: &[Range]) -> Vec<Vec<Range>> {
         let _ = ranges;
         let all = |&bytes: &u64| alloc::vec![Range { offset: 0, bytes }];
         children.iter().map(all).collect()
     }
 
-    /// Why there is no such tier over children of these sizes; nothing if there is.
+    /// Returns the reasons why the tier is invalid over children of these sizes; empty if it is valid.
     fn problems(&self, children: &[u64]) -> Vec<alloc::string::String>;
 
-    /// Whether it may only be given blocks that are never changed in place: it serves only below a tier that says
-    /// [`TierSettings::writes_whole_blocks`].
+    /// Whether its blocks must never be changed in place: it can be used only below a tier for which
+    /// [`TierSettings::writes_whole_blocks`] is true.
     fn needs_whole_blocks(&self) -> bool {
         false
     }
 
-    /// Whether what it sends to its children keeps to that.
+    /// Whether the tier never changes blocks of its children in place.
     fn writes_whole_blocks(&self) -> bool {
         false
     }
 
-    /// Whether it is still itself on a smaller scale: seconds and the turns of a disk do not shrink with bytes.
+    /// Whether the tier can be scaled down: times in seconds and disk revolutions do not shrink with capacity.
     fn shrinks(&self) -> bool {
         true
     }
 
-    /// Its own sizes become so much smaller, as its children's do: limits, and what they are counted in.
+    /// Scales its own sizes by `factor`, as its children's: limits and counting units.
     fn shrink(&mut self, factor: f64) {
         let _ = factor;
     }
 
-    /// Watts that it takes without work, besides its children.
+    /// Returns its idle power in watts, without its children.
     fn idle_watts(&self) -> f64 {
         0.0
     }
 
-    /// Most bytes of data that it keeps in the memory of the machine it runs on, where there are data.
+    /// Returns the maximum bytes of data that it keeps in the memory of its machine, if there is data.
     fn data_in_memory(&self) -> u64 {
         0
     }
 }
 
-/// Makes the enums of all tiers, and passes on what is asked of them to whichever it is.
+/// Defines the enums of all tiers, and forwards calls to the respective tier.
 macro_rules! tiers {
     ($($(#[$doc:meta])* $name:ident = $word:literal: $config:ty => $tier:ty,)*) => {
-        /// What kind of tier it is, and its settings.
+        /// Kind of a tier, with its settings.
         #[derive(Clone, PartialEq, Debug)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum Kind {
             $($(#[$doc])* $name($config),)*
         }
 
-        /// Any tier, dispatched without a virtual call; what is large is in a box.
+        /// Any tier, dispatched without a virtual call; large ones are boxed.
         #[derive(Clone, Debug)]
         pub enum AnyTier {
             $($(#[$doc])* $name($tier),)*
         }
 
         impl Kind {
-            /// The words of all kinds, as files and expressions write them.
+            /// The words of all kinds, as in files and expressions.
             pub const WORDS: &[&str] = &[$($word,)*];
 
-            /// The word for it.
+            /// Returns the word for the kind.
             pub const fn word(&self) -> &'static str {
                 match self { $(Kind::$name(_) => $word,)* }
             }
@@ -477,23 +480,23 @@ macro_rules! tiers {
 }
 
 tiers! {
-    /// The same data on each child.
+    /// Equal data on each child.
     Mirror = "mirror": MirrorConfig => Box<Mirror>,
-    /// Addresses dealt to the children in turn, a chunk each.
+    /// Addresses distributed over the children in turn, one chunk each.
     Stripe = "stripe": StripeConfig => Stripe,
-    /// One child after the other.
+    /// The children in sequence.
     Concat = "concat": ConcatConfig => Concat,
     /// Blocks over all children, each with parity.
     Raidz = "raidz": RaidzConfig => Raidz,
-    /// Chunks over all children, with one of parity in each stripe.
+    /// Chunks over all children, with one parity chunk in each stripe.
     Raid5 = "raid5": ArrayConfig<1> => Box<Array>,
-    /// The same with two.
+    /// Chunks over all children, with two parity chunks in each stripe.
     Raid6 = "raid6": ArrayConfig<2> => Box<Array>,
-    /// Writes in memory and in a log until they are on main.
+    /// Writes in memory and in a log until they are on the main pool.
     IntentLog = "intent-log": IntentLogConfig => Box<IntentLog>,
-    /// What is read from the second child is kept on the first.
+    /// The first child caches data read from the second.
     ReadCache = "read-cache": ReadCacheConfig => Box<ReadCache>,
-    /// A fast drive that takes writes before slower ones.
+    /// A fast drive that buffers writes to slower ones.
     WriteBack = "write-back-cache": WriteBackConfig => Box<WriteBack>,
     /// Groups of drives in nodes, with a network between them.
     Cluster = "cluster": ClusterConfig => Box<Cluster>,

@@ -1,7 +1,7 @@
-//! What is done with a pool's data while nothing runs: its tiers are made new on its members, or found again on them.
+//! Offline operations on a pool's data: formatting its tiers on its members, and recovering them.
 //!
-//! A plain function over images ([`Images`]) instead of commands: so it can be cut after any write and begun again, and
-//! fed with anything. Left out: how long it takes.
+//! They are plain functions over images ([`Images`]) instead of commands. They can be interrupted after any write and
+//! restarted, and tested with any input. Not modelled: their duration.
 
 use alloc::string::String;
 use alloc::vec;
@@ -16,36 +16,36 @@ use crate::data::Unreadable;
 use crate::device::Range;
 use crate::media::medium::Medium;
 
-/// A pool's tiers, as they were found.
+/// The recovered tiers of a pool.
 #[derive(Clone, Debug)]
 pub struct Recovered {
     tiers: Vec<Result<AnyTier, Damage>>,
-    /// What was put right, by tier.
+    /// Repairs, each with its tier.
     pub found: Vec<(u16, Found)>,
-    /// The opening that has begun, if the pool keeps count.
+    /// The opening that has begun, if the pool numbers them.
     pub opening: Option<Opening>,
-    /// The number of the last opening that each member took part in before, where its labels tell.
+    /// Number of the last opening that each member took part in before, if its labels state it.
     pub before: Vec<Option<u64>>,
 }
 
 impl Recovered {
-    /// For [`super::Pool::resume`].
+    /// Returns the tiers, for [`super::Pool::resume`].
     pub fn tiers<M: Medium>(self, config: &PoolConfig<M>) -> Vec<AnyTier> {
         let new = config.build_tiers();
-        // What could not be had is as new, and out of use: what stands on it knows that.
+        // A tier that could not be opened is replaced by a new one that is not used: tiers above know that.
         let each = self.tiers.into_iter().zip(new);
         each.map(|(found, new)| found.unwrap_or(new)).collect()
     }
 
-    /// Whether a tier is to be had. What stands on one that is not knows that.
+    /// Whether a tier could be opened. Tiers above one that could not know that.
     pub fn has(&self, tier: u16) -> bool {
         self.tiers[usize::from(tier)].is_ok()
     }
 
-    /// Reads from a volume while nothing runs.
+    /// Reads from a volume offline.
     ///
     /// # Errors
-    /// If nothing below can give these bytes.
+    /// If no copy of these bytes can be read.
     pub fn read<M: Medium>(
         &self,
         config: &PoolConfig<M>,
@@ -60,7 +60,7 @@ impl Recovered {
         .unwrap_or(Err(Unreadable))
     }
 
-    /// Whether what a volume gives for a range depends on where it is read from.
+    /// Whether a volume's data of a range depends on which copy is read.
     pub fn is_ambiguous<M: Medium>(
         &self,
         config: &PoolConfig<M>,
@@ -97,11 +97,11 @@ impl Recovered {
     }
 }
 
-/// Makes a new pool of what is on the members: what the tiers need to find each other again is written. Data stay as they
-/// are: who wants zeroes writes them.
+/// Formats a new pool on the members: writes the metadata that the tiers need for recovery. Data is left unchanged:
+/// callers that need zeroes must write them.
 ///
 /// # Errors
-/// The tier that could not be made, and why.
+/// The tier that could not be formatted, and why.
 pub fn format<M: Medium>(
     config: &PoolConfig<M>,
     pool: u128,
@@ -127,26 +127,26 @@ pub fn format<M: Medium>(
     all_served(config, &tiers)
 }
 
-/// What is known of a pool that is to be found, besides what is on its members.
+/// Information about a pool to be recovered, in addition to the content of its members.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub pool: u128,
-    /// What no other opening of it has; 0 if the openings of a pool that is opened alike may have the same.
+    /// Mark that no other opening has; 0 if openings with the same members may have equal marks.
     pub mark: u64,
-    /// The last opening, as it was noted beside the members.
+    /// The last opening, as noted outside of the pool.
     pub remembered: Option<Opening>,
-    /// Bytes of the pool's addresses that are used; all if none.
+    /// Used bytes of the pool's addresses; `None` for all.
     pub bytes: Option<u64>,
-    /// Tiers open with what is left where some may be lost for good.
+    /// Whether tiers open with the remaining children, even if data may be lost permanently.
     pub accept_loss: bool,
 }
 
-/// Finds the tiers of a pool on its members after a crash, or an orderly end, and makes them whole. May be cut anywhere
-/// and begun again.
+/// Recovers the tiers of a pool from its members after a crash, or an orderly shutdown, and repairs them. Can be
+/// interrupted anywhere and restarted.
 ///
 /// # Errors
-/// The tier that is served and not to be had, and why.
+/// The served tier that cannot be opened, and why.
 pub fn recover<M: Medium>(
     config: &PoolConfig<M>,
     pool: u128,
@@ -162,10 +162,10 @@ pub fn recover<M: Medium>(
     open(config, &start, images)
 }
 
-/// The same, by all that is known.
+/// Recovers the tiers like [`recover`], with all information of `start`.
 ///
 /// # Errors
-/// The tier that is served and not to be had, and why.
+/// The served tier that cannot be opened, and why.
 pub fn open<M: Medium>(
     config: &PoolConfig<M>,
     start: &Start,
@@ -231,7 +231,7 @@ pub fn open<M: Medium>(
     })
 }
 
-/// Tells all tiers that recovery has ended, those above first: what they write then marks those below.
+/// Informs all tiers that recovery has ended, upper tiers first: their writes then mark regions of lower ones.
 fn settle<M: Medium>(
     config: &PoolConfig<M>,
     openings: &Openings,
@@ -257,7 +257,7 @@ fn settle<M: Medium>(
     }
 }
 
-/// Which ranges of its addresses are used, of each tier.
+/// Returns the used ranges of each tier's addresses.
 fn what_is_used<M: Medium>(
     config: &PoolConfig<M>,
     bytes: Option<u64>,
@@ -284,8 +284,8 @@ fn what_is_used<M: Medium>(
     used
 }
 
-/// A tier that told a loss, or stands on one that did and that nothing stands in for, counts as not to be had by the tier
-/// above it, which has others.
+/// Treats a tier as not opened if it lost data, or is above a tier without redundancy that did, so that a tier above
+/// with other children can replace it.
 fn give_up_what_lost<M: Medium>(
     config: &PoolConfig<M>,
     above: usize,
@@ -306,7 +306,8 @@ fn give_up_what_lost<M: Medium>(
     }
 }
 
-/// A tier and those that it stands on, from below to above; not what is below a tier that makes its children anew.
+/// Returns a tier and those below it, in order from bottom to top; excluding those below a tier that formats its
+/// children again.
 fn tiers_below<M: Medium>(config: &PoolConfig<M>, tier: u16) -> Vec<u16> {
     let mut all = vec![tier];
     let mut next = 0;
@@ -324,7 +325,7 @@ fn tiers_below<M: Medium>(config: &PoolConfig<M>, tier: u16) -> Vec<u16> {
     all
 }
 
-/// Makes tiers anew that were not to be had, where others have what they should have.
+/// Formats tiers again that could not be opened, if other children have their data.
 struct Renewal<'a, M> {
     config: &'a PoolConfig<M>,
     pool: u128,
@@ -335,7 +336,7 @@ struct Renewal<'a, M> {
 }
 
 impl<M: Medium> Renewal<'_, M> {
-    /// The children of a tier that has been found without them.
+    /// Handles the children of a tier that has been recovered without them.
     fn children(&mut self, above: usize, tier: &mut AnyTier, images: &mut impl Images) {
         let config = self.config;
         for (child, target) in (0..).zip(&config.tiers[above].children) {
@@ -380,7 +381,7 @@ impl<M: Medium> Renewal<'_, M> {
         }
     }
 
-    /// A tier and all that it stands on, from below to above.
+    /// Returns a tier and all those below it, in order from bottom to top.
     fn subtree(&self, tier: u16) -> Vec<u16> {
         let mut all = vec![tier];
         let mut next = 0;
@@ -404,8 +405,8 @@ impl<M: Medium> Renewal<'_, M> {
         })
     }
 
-    /// New tiers, from below to above. Their slices count as blank from before the first write on, until the next opening
-    /// has begun: so a crash meanwhile does not leave what looks like a tier with data.
+    /// Formats new tiers, from bottom to top. Before the first write, their slices are marked as blank, until the next
+    /// opening has begun: a crash meanwhile therefore does not leave an apparently valid tier.
     fn make(&mut self, subtree: &[u16], images: &mut impl Images) -> Result<(), Damage> {
         let config = self.config;
         for &tier in subtree {
@@ -434,7 +435,7 @@ impl<M: Medium> Renewal<'_, M> {
     }
 }
 
-/// A mark that openings with other members have not.
+/// Returns a mark that openings with other members do not have.
 fn mark_of<M: Medium>(config: &PoolConfig<M>, images: &impl Images) -> u64 {
     let members = 0..config.members.len() as u16;
     members.fold(1, |mark: u64, member| {
@@ -443,7 +444,7 @@ fn mark_of<M: Medium>(config: &PoolConfig<M>, images: &impl Images) -> u64 {
     })
 }
 
-/// The first child that was away in the last opening, of a tier that needs all of them as they were.
+/// Returns the first child that was absent in the last opening, for a tier that needs all children up to date.
 fn outdated(kind: &Kind, children: Child, below: &impl Below) -> Option<Damage> {
     if planted::has(Bug::AcceptsOldCopies) {
         return None;
@@ -462,7 +463,7 @@ fn named<M: Medium>(config: &PoolConfig<M>, (tier, damage): (u16, Damage)) -> (S
     (config.tiers[usize::from(tier)].name.clone(), damage)
 }
 
-/// Whether all tiers that are served can be had; a tier that is not to be had is one that those above it may do without.
+/// Checks whether all served tiers can be opened; other tiers may be missing only if the tiers above do not need them.
 fn all_served<M: Medium>(
     config: &PoolConfig<M>,
     tiers: &[Result<AnyTier, Damage>],
@@ -475,7 +476,7 @@ fn all_served<M: Medium>(
     Ok(())
 }
 
-/// Why that which a tier lacks is not there, as far below as that is known.
+/// Returns the reason why a tier's child is missing, as far down as it is known.
 fn cause<M: Medium>(
     config: &PoolConfig<M>,
     tiers: &[Result<AnyTier, Damage>],
@@ -493,10 +494,10 @@ fn cause<M: Medium>(
     }
 }
 
-/// A tier that needs each of its children and keeps nothing of its own: whether they are there.
+/// For a tier that needs all its children and has no metadata: checks that they are present.
 ///
 /// # Errors
-/// The first that is not.
+/// The first missing child.
 pub fn all_present(children: &[u64], below: &dyn Below) -> Result<(), Damage> {
     match (0..children.len() as Child).find(|&child| !below.present(child)) {
         Some(child) => Err(Damage::Missing(child)),

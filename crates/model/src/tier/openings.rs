@@ -1,16 +1,18 @@
-//! Openings of a pool: each slice has a label that says in which it took part, so that an old copy is found.
+//! Openings of a pool. Each slice has a label that records the openings in which it took part, so that old copies are
+//! detected.
 //!
-//! Each opening has a number, one more than that of the one before, and a mark that no other opening has. The label of a slice
-//! has the number of the last opening that it took part in and the marks of the last [`MARKS`] openings. A slice whose number
-//! is behind the newest is an old copy, or was away: it lacks what was written since. Where the marks of one number differ,
-//! the slices went on without each other.
+//! Each opening has a number, one more than that of the previous one, and a mark that no other opening has. The label
+//! of a slice contains the number of the last opening that it took part in and the marks of the last [`MARKS`]
+//! openings. A slice whose number is lower than the newest is an old copy, or was absent: it lacks all later writes. If
+//! the marks of one number differ, the slices were used without each other.
 //!
-//! An opening is written in two rounds before anything else may be written: first each slice that is there notes the mark of
-//! the opening that is about to begin, then that it has begun. So a crash between leaves all slices in the old opening, or
-//! tells for each that it took part in the new one. Labels stand at the first and at the last block of the room that a pool
-//! keeps for them at the end of each slice ([`PoolConfig::label_bytes`](super::PoolConfig)), and are written in turn.
+//! An opening is recorded in two rounds before any other write. In the first, each present slice records the mark of
+//! the opening that is about to begin; in the second, that it has begun. After a crash in between, either all slices
+//! are in the old opening, or each slice records that it took part in the new one. Labels are in the first and in the
+//! last block of the area that a pool reserves at the end of each slice
+//! ([`PoolConfig::label_bytes`](super::PoolConfig)), and are written alternately.
 //!
-//! Left out: copies taken and put back within one opening; what a tier's own labels say of these.
+//! Not detected: copies that were made and restored within one opening; conclusions from a tier's own labels.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,34 +24,34 @@ use super::record::{BLOCK, Cursor, Pen, seal, sealed};
 use crate::device::Range;
 use crate::media::medium::Medium;
 
-/// Room that labels need at the end of a slice.
+/// Minimum bytes of the label area at the end of a slice.
 pub const LEAST: u64 = 2 * BLOCK as u64;
 
-/// Marks that a label has.
+/// Number of marks in a label.
 pub const MARKS: usize = 128;
 
 const MAGIC: [u8; 8] = *b"DL-SLICE";
 const VERSION: u32 = 1;
 
-/// A label.
+/// Label of a slice.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Label {
     pool: u128,
     member: u16,
     base: u64,
-    /// Grows with each label of a slice.
+    /// Incremented with each label of a slice.
     sequence: u64,
-    /// The number of the last opening.
+    /// Number of the last opening.
     number: u64,
-    /// The mark of an opening that was about to begin; 0 if there is none.
+    /// Mark of an opening that was about to begin; 0 if there is none.
     next: u64,
-    /// Of the last opening, of the one before and so on.
+    /// Marks of the last opening, of the one before, and so on.
     marks: Vec<u64>,
-    /// The slices that took part in the last opening, by their order in the pool, a bit each.
+    /// Slices that took part in the last opening, by their order in the pool, one bit each.
     there: Vec<u64>,
 }
 
-/// Words of [`Label::there`], at most: slices beyond count as having taken part.
+/// Maximum number of words in [`Label::there`]: slices beyond that count as having taken part.
 const WORDS: usize = 256;
 
 impl Label {
@@ -107,14 +109,14 @@ impl Label {
         word.is_none_or(|word| word >> (slice % 64) & 1 == 1)
     }
 
-    /// The mark of the opening of this number; none if it is not in the label.
+    /// Returns the mark of the opening with this number; `None` if it is not in the label.
     fn mark(&self, number: u64) -> Option<u64> {
         let back = self.number.checked_sub(number)?;
         self.marks.get(back as usize).copied()
     }
 }
 
-/// A slice of a member, and where its label is.
+/// A slice of a member, and the position of its label.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     tier: u16,
@@ -124,7 +126,7 @@ struct Slice {
     places: [u64; 2],
 }
 
-/// All slices of a pool; none if there is no room for labels.
+/// Returns all slices of a pool; empty if the label area is too small.
 fn slices<M: Medium>(config: &PoolConfig<M>) -> Vec<Slice> {
     if config.label_bytes < LEAST {
         return Vec::new();
@@ -152,13 +154,13 @@ fn slices<M: Medium>(config: &PoolConfig<M>) -> Vec<Slice> {
     slices
 }
 
-/// What was found where a label should be.
+/// Result of reading a label.
 enum Read {
     Absent,
-    /// Nothing can be said: it cannot be read.
+    /// The label cannot be read, so the state is unknown.
     Unreadable,
     Bare,
-    /// The label, and in which of the two places the next goes.
+    /// The label, and which of the two positions the next one uses.
     Label(Label, usize),
 }
 
@@ -192,27 +194,28 @@ fn read(slice: &Slice, images: &mut impl Images) -> Read {
     }
 }
 
-/// What the labels of all slices say together.
+/// Conclusions from the labels of all slices.
 pub(super) struct Openings {
     slices: Vec<Slice>,
     read: Vec<Read>,
     /// The newest label.
     newest: Label,
     standings: Vec<Standing>,
-    /// Tiers open with what is left where some may be lost for good.
+    /// Whether tiers open with the remaining children, even if data may be lost permanently.
     pub(super) accepts_loss: bool,
-    /// By tier, what of its addresses is used.
+    /// By tier: the used ranges of its addresses.
     pub(super) used: Vec<Vec<Range>>,
 }
 
-/// Why a pool cannot be opened: of the tier with this number, this.
+/// Reason why a pool cannot be opened: the tier's number, and its damage.
 type Refused = (u16, Damage);
 
 impl Openings {
-    /// Reads all labels. `remembered`: the last opening, as it was noted beside the members.
+    /// Reads all labels. `remembered`: the last opening, as noted outside of the pool.
     ///
     /// # Errors
-    /// If a slice belongs elsewhere, or slices went on without each other, or all of them are older than what is remembered.
+    /// If a slice belongs to another pool or position, or slices were used without each other, or all of them are older
+    /// than `remembered`.
     pub(super) fn read<M: Medium>(
         config: &PoolConfig<M>,
         pool: u128,
@@ -265,7 +268,7 @@ impl Openings {
         for (index, (slice, read)) in self.slices.iter().zip(&self.read).enumerate() {
             let standing = match read {
                 Read::Absent | Read::Unreadable => Standing::Current,
-                // The first opening may have been cut before all had their first label.
+                // The first opening may have been interrupted before all slices had their first label.
                 Read::Bare if newest.number == 0 => Standing::Current,
                 Read::Bare => Standing::Bare,
                 Read::Label(label, _) => {
@@ -294,7 +297,7 @@ impl Openings {
         Ok(())
     }
 
-    /// Compares the newest label with what was noted beside the members.
+    /// Compares the newest label with the opening noted outside of the pool.
     fn compare(&self, remembered: Option<Opening>) -> Result<(), Refused> {
         let Some(remembered) = remembered.filter(|it| it.number > 0) else {
             return Ok(());
@@ -312,19 +315,19 @@ impl Openings {
         }
     }
 
-    /// How a child of a tier stands.
+    /// Returns the state of a tier's child.
     pub(super) fn standing(&self, tier: u16, child: u16) -> Standing {
         let is_it = |it: &&Slice| (it.tier, it.child) == (tier, child);
         let index = self.slices.iter().position(|it| is_it(&it));
         index.map_or(Standing::Current, |index| self.standings[index])
     }
 
-    /// The number of the last opening; none if the pool keeps no labels.
+    /// Returns the number of the last opening; `None` if the pool has no labels.
     pub(super) fn last(&self) -> Option<u64> {
         (!self.slices.is_empty()).then_some(self.newest.number)
     }
 
-    /// The number of the last opening that each of so many members took part in, where its labels tell.
+    /// Returns the number of the last opening that each of `members` members took part in, if its labels state it.
     pub(super) fn of_members(&self, members: usize) -> Vec<Option<u64>> {
         let mut numbers = vec![None; members];
         for (slice, read) in self.slices.iter().zip(&self.read) {
@@ -336,7 +339,7 @@ impl Openings {
         numbers
     }
 
-    /// Slices that were away, each with its tier.
+    /// Returns slices that were absent, each with its tier.
     pub(super) fn behind(&self) -> Vec<(u16, Found)> {
         let each = self.slices.iter().zip(&self.standings);
         let behind = each.filter_map(|(slice, standing)| match standing {
@@ -348,7 +351,7 @@ impl Openings {
         behind.collect()
     }
 
-    /// A slice counts as one without a label from now on, until the next opening has begun.
+    /// Makes a slice count as one without a label, until the next opening has begun.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -375,7 +378,7 @@ impl Openings {
         Ok(())
     }
 
-    /// The next opening begins: all slices that are there take part in it.
+    /// Begins the next opening: all present slices take part in it.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -411,7 +414,8 @@ impl Openings {
         for (round, label) in [&before, &begun].into_iter().enumerate() {
             let each = self.slices.iter().zip(&mut self.read);
             for ((slice, read), standing) in each.zip(&self.standings) {
-                // What is behind must not seem to have taken part in the last one, should this one not begin.
+                // A slice that is behind must not appear to have taken part in the last opening if this one does not
+                // begin.
                 if round == 0 && *standing != Standing::Current {
                     continue;
                 }
@@ -442,7 +446,7 @@ impl Openings {
     }
 }
 
-/// The labels of a new pool.
+/// Writes the labels of a new pool.
 ///
 /// # Errors
 /// If they cannot be written.

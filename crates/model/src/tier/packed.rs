@@ -1,30 +1,30 @@
-//! As [`super::table`], in less memory where few of the numbers that lie together are in use: what a large write-back cache
-//! needs, whose dirty units are scattered over several times as many.
+//! A table like [`super::table`] that needs less memory if few of the adjacent numbers are in use. A large write-back
+//! cache needs this, because its dirty units are scattered over several times as many numbers.
 //!
-//! A leaf for each 1024 numbers has a bit for each and, behind each other, the values of those that are set; from three
-//! quarters on each number has its place. So a value takes 4 bytes and a tenth of that more, and a leaf 200: 5.2 bytes each
-//! where a quarter is set, 5.9 at the worst above a fifth. Finding one is two reads of memory more than in a table; setting
-//! one moves those behind it, 3 KiB at most.
+//! A leaf for each 1024 numbers has one bit per number and the values of the numbers that are set, stored contiguously.
+//! If more than three quarters are set, each number has a fixed position. A value therefore takes 4 bytes plus a tenth
+//! of that, and a leaf 200 bytes: 5.2 bytes per value if a quarter is set, 5.9 at worst above a fifth. A look-up takes
+//! two memory reads more than in a table; setting a value moves those after it, at most 3 KiB.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Numbers that share a leaf.
+/// Numbers per leaf.
 pub(super) const LEAF: u64 = 1024;
 const WORDS: usize = LEAF as usize / 64;
-/// More are set than this, and each has its place.
+/// If more numbers than this are set, each gets a fixed position.
 const MOST_PACKED: u16 = 768;
-/// Fewer are set than this, and they are packed again.
+/// If fewer numbers than this are set, they are packed again.
 const FEW: u16 = 640;
 
 #[derive(Clone, Debug, Default)]
 struct Leaf {
-    /// Which numbers are set.
+    /// Numbers that are set.
     bits: [u64; WORDS],
     /// How many are set before each word.
     before: [u16; WORDS],
     used: u16,
-    /// Which numbers it has: from this times 1024 on.
+    /// First number of the leaf, divided by 1024.
     number: u32,
     values: Vec<u32>,
 }
@@ -34,7 +34,7 @@ impl Leaf {
         self.values.len() == LEAF as usize
     }
 
-    /// Where the value of a number is, or would be.
+    /// Returns the position of a number's value, or where it would be inserted.
     #[inline]
     fn place(&self, at: usize) -> usize {
         let (word, bit) = (at / 64, at % 64);
@@ -61,7 +61,7 @@ impl Leaf {
             self.values[place] = value;
         } else {
             if self.values.len() == self.values.capacity() {
-                // A flat leaf is told by its length: never that many.
+                // A flat leaf is identified by its length, so a packed one must never have that length.
                 self.values.reserve_exact(self.values.len() / 8 + 8);
             }
             self.values.insert(place, value);
@@ -70,16 +70,16 @@ impl Leaf {
         self.count(at, 1);
     }
 
-    /// Each number has its place from now on.
+    /// Gives each number a fixed position.
     fn flatten(&mut self) {
         let mut flat = vec![0; LEAF as usize];
         self.each(|at, value| flat[at] = value);
         self.values = flat;
     }
 
-    /// Of one that is empty: sets these numbers, in ascending order.
+    /// Sets these numbers, in ascending order, in an empty leaf.
     fn fill(&mut self, ascending: impl Iterator<Item = (u64, u32)>) {
-        // Put together elsewhere: of a place for all of them that shrinks, the rest would be too small for the next leaf's.
+        // Built in a separate array: otherwise the memory left by shrinking would be too small for the next leaf.
         let mut values = [0; LEAF as usize];
         let mut count = 0;
         for (at, value) in ascending {
@@ -102,7 +102,7 @@ impl Leaf {
         if !self.is_flat() {
             let place = self.place(at);
             self.values.remove(place);
-            // Some room is kept: what leaves comes back.
+            // Some spare capacity is kept, because removed values often return.
             if self.values.capacity() > self.values.len() + self.values.len() / 4 + 16 {
                 self.values
                     .shrink_to(self.values.len() + self.values.len() / 8 + 8);
@@ -124,7 +124,7 @@ impl Leaf {
         }
     }
 
-    /// Numbers within the leaf that are set, with their values, in order.
+    /// Calls `what` for the numbers within the leaf that are set, with their values, in order.
     #[inline]
     fn each(&self, mut what: impl FnMut(usize, u32)) {
         let (flat, mut next) = (self.is_flat(), 0);
@@ -143,14 +143,14 @@ impl Leaf {
 /// Values of 32 bits by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packed {
-    /// One more than the number of the leaf; 0 where nothing is set.
+    /// One more than the number of the leaf; 0 if no number is set.
     root: Vec<u32>,
     leaves: Vec<Leaf>,
     free: Vec<u32>,
 }
 
 impl Packed {
-    /// For numbers below `bound`, none of which is set.
+    /// Creates a table for numbers below `bound`, none of which is set.
     pub(super) fn new(bound: u64) -> Packed {
         Packed {
             root: vec![0; bound.div_ceil(LEAF) as usize],
@@ -159,7 +159,7 @@ impl Packed {
         }
     }
 
-    /// Sets these of the numbers that share a leaf, none of which is set: in ascending order, each from the leaf's first on.
+    /// Sets these numbers of a leaf in which none is set: in ascending order, each relative to the leaf's first.
     pub(super) fn set_leaf(&mut self, number: u64, ascending: impl Iterator<Item = (u64, u32)>) {
         debug_assert_eq!(self.root[number as usize], 0, "something is set");
         let mut ascending = ascending.peekable();
@@ -168,7 +168,7 @@ impl Packed {
         }
     }
 
-    /// A leaf, which is made if it is not there.
+    /// Returns a leaf, which is created if necessary.
     #[inline]
     fn leaf(&mut self, number: u64) -> &mut Leaf {
         let root = &mut self.root[number as usize];
@@ -183,7 +183,7 @@ impl Packed {
         &mut self.leaves[*root as usize - 1]
     }
 
-    /// What is set.
+    /// Returns the value of a number, if set.
     #[inline]
     pub(super) fn get(&self, number: u64) -> Option<u32> {
         let leaf = self.root[(number / LEAF) as usize].checked_sub(1)?;
@@ -192,7 +192,7 @@ impl Packed {
         leaf.has(at).then(|| leaf.values[leaf.place(at)])
     }
 
-    /// Sets it; what was set before.
+    /// Sets a number's value; returns the previous value.
     #[inline]
     pub(super) fn set(&mut self, number: u64, value: u32) -> Option<u32> {
         let leaf = self.leaf(number / LEAF);
@@ -205,7 +205,7 @@ impl Packed {
         None
     }
 
-    /// It is not set any more.
+    /// Clears a number's value.
     #[inline]
     pub(super) fn clear(&mut self, number: u64) {
         let root = &mut self.root[(number / LEAF) as usize];
@@ -224,8 +224,8 @@ impl Packed {
         }
     }
 
-    /// Where a range of numbers goes on that has nothing set at `number`: the first one after it that may be set. Whole
-    /// leaves without anything are passed over.
+    /// Returns the first number at or after `number` that may be set, if none is set at `number`. Whole empty leaves
+    /// are skipped.
     pub(super) fn skip(&self, number: u64) -> u64 {
         match self.root[(number / LEAF) as usize] {
             0 => (number / LEAF + 1) * LEAF,
@@ -233,7 +233,7 @@ impl Packed {
         }
     }
 
-    /// All that are set, with their values, in no order.
+    /// Calls `what` for all numbers that are set, with their values, in no particular order.
     pub(super) fn each(&self, mut what: impl FnMut(u64, u32)) {
         for leaf in self.leaves.iter().filter(|it| it.used > 0) {
             let first = u64::from(leaf.number) * LEAF;
@@ -241,7 +241,7 @@ impl Packed {
         }
     }
 
-    /// Bytes of memory that it takes, without the allocator's own.
+    /// Returns the bytes of memory in use, excluding the allocator's overhead.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let values: usize = self.leaves.iter().map(|it| it.values.capacity()).sum();
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(table.leaves.len(), 1);
     }
 
-    /// Scattered over five times their number, over four times, and close together.
+    /// Scattered over five times their number, over four times, and contiguous.
     #[test]
     fn a_value_takes_less_than_six_bytes_from_a_fifth_on() {
         for share in [5_u64, 4, 3, 2, 1] {
@@ -330,7 +330,7 @@ mod tests {
             }
             let each = table.bytes() as f64 / set as f64;
             assert!(each < 6.0, "1 of {share}: {each} bytes");
-            // As many in other places, and the first ones gone: what left has left no memory behind.
+            // As many at other positions, with the first ones cleared: no memory is left behind.
             if share > 1 {
                 for index in 0..set {
                     table.set((set + index) * 648_055 % bound, 1);

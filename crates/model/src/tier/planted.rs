@@ -1,114 +1,114 @@
-//! Bugs that the checker of crashes must find: each is one line of a tier left out or changed. They exist only in tests (feature
-//! `planted`); without it nothing of this is compiled.
+//! Planted bugs that the crash checker must find: each omits or changes one line of a tier. They exist only in tests
+//! (feature `planted`); without it they are not compiled.
 
 #[cfg(feature = "planted")]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// A bug.
+/// A planted bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Bug {
-    /// Mirror: a write is acknowledged when the first leg has it.
+    /// Mirror: a write is acknowledged when the first member has it.
     AcknowledgesEarly = 1,
-    /// Mirror: a write that a leg has missed is acknowledged before the labels of the others say so.
+    /// Mirror: a write that a member has missed is acknowledged before the labels of the other members record that.
     AcknowledgesUnlabelled,
-    /// Mirror: after a restart every leg with a label counts as in sync.
+    /// Mirror: after a restart every member with a label counts as in sync.
     AcceptsStaleLegs,
-    /// Mirror: reads go to legs that are out, too.
+    /// Mirror: reads also go to members that are out.
     ReadsStaleLegs,
-    /// Mirror: after a crash legs stay as they are.
+    /// Mirror: after a crash members are not made identical.
     LeavesLegsUnlike,
-    /// Mirror: a flush goes to the first leg only.
+    /// Mirror: a flush goes to the first member only.
     FlushesOneLeg,
     /// Mirror: a write does not wait for the mark of its region.
     MarksTooLate,
-    /// Mirror: marks go without a flush of the legs.
+    /// Mirror: marks are cleared without a flush of the members.
     UnmarksUnflushed,
-    /// Mirror: a copy does not wait for writes to its place, nor they for it.
+    /// Mirror: resync does not wait for writes to its range, nor do they wait for resync.
     CopiesOverWrites,
-    /// Mirror: a flush passes by the leg that is being copied to.
+    /// Mirror: a flush bypasses the member that is being resynced.
     FlushPassesTheCopy,
-    /// Mirror: writes that overlap are on their way at one time.
+    /// Mirror: overlapping writes are in flight at the same time.
     OverlapsWrites,
     /// Write-back cache: a write is acknowledged when its record is sent.
     AcknowledgesSent,
-    /// Write-back cache: a record that is written is acknowledged though one before it is not.
+    /// Write-back cache: a completed record is acknowledged although an earlier one has not completed.
     AcknowledgesOutOfOrder,
     /// Write-back cache: records are written without force unit access, and acknowledged as durable.
     RecordsNotThrough,
     /// Write-back cache: the tail moves before the capacity tier is flushed.
     TailBeforeFlush,
-    /// Write-back cache: the tail moves past what was overwritten by records that no flush has made durable.
+    /// Write-back cache: the tail moves past data that was overwritten by records that no flush has made durable.
     TailBeforeRecords,
     /// Write-back cache: the superblock is left in the cache's volatile buffer.
     SuperblockNotThrough,
-    /// Write-back cache: segments are written again before the superblock is there.
+    /// Write-back cache: segments are reused before the superblock is written.
     ReusesBeforeSuperblock,
-    /// Write-back cache: segments are written again while somebody reads from them.
+    /// Write-back cache: segments are reused while they are being read.
     ReusesUnderReads,
-    /// Write-back cache: what was overwritten while it was destaged counts as destaged in its newest form.
+    /// Write-back cache: data that was overwritten during its destage counts as destaged in its newest version.
     ForgetsOverwritten,
-    /// Write-back cache: recovery believes a header without looking at the data behind it.
+    /// Write-back cache: recovery trusts a header without verifying its data.
     BelievesHeaders,
-    /// Write-back cache: recovery ends at the first gap and does not look beyond it.
+    /// Write-back cache: recovery ends at the first gap and does not check for later records.
     CutsSilently,
-    /// Write-back cache: recovery does not do trims again.
+    /// Write-back cache: recovery does not replay trims.
     ForgetsTrims,
-    /// Write-back cache: what goes past the buffer and what is destaged are written to one place at one time.
+    /// Write-back cache: bypassing writes and destaging write to one location at the same time.
     PassesDestaging,
-    /// Write-back cache: what goes past the buffer may still be in a volatile one when the ring says that it is there.
+    /// Write-back cache: bypassing writes may still be in a volatile cache when the ring records them.
     PassesVolatile,
-    /// Write-back cache: what goes past the buffer is not noted in the ring.
+    /// Write-back cache: bypassing writes are not recorded in the ring.
     PassesUnrecorded,
-    /// Write-back cache: recovery trims again what was written past the buffer since.
+    /// Write-back cache: recovery replays a trim over later bypassing writes.
     TrimsWhatPassed,
-    /// Intent log: a log block is acknowledged when it is written, though its log is not flushed.
+    /// Intent log: a log block is acknowledged when it is written, although its log device is not flushed.
     LogNotFlushed,
-    /// Intent log: log blocks are acknowledged in the order in which they come back.
+    /// Intent log: log blocks are acknowledged in the order of their completions.
     LogOutOfOrder,
-    /// Intent log: a log block does not wait for the records on main that it names.
+    /// Intent log: a log block does not wait for the records on the main pool that it references.
     NamesUnwritten,
-    /// Intent log: the room of a group's log blocks is used again before the group is on main.
+    /// Intent log: the space of a group's log blocks is reused before the group is on the main pool.
     LogFreedEarly,
-    /// Intent log: where records were before is used again before their group is on main.
+    /// Intent log: the previous locations of records are reused before their group is on the main pool.
     RecordsFreedEarly,
-    /// Intent log: the root is written before what it points to is durable.
+    /// Intent log: the root is written before the data that it references is durable.
     RootBeforeRecords,
-    /// Intent log: a group counts as on main before its root is durable.
+    /// Intent log: a group counts as on the main pool before its root is durable.
     RootNotFlushed,
-    /// Intent log: each root is written over the one before.
+    /// Intent log: each root overwrites the previous one.
     RootInPlace,
-    /// Intent log: recovery does again what is on main with its group, and newer there.
+    /// Intent log: recovery replays writes whose group is on the main pool, where newer data may exist.
     ReplaysOldGroups,
-    /// Intent log: recovery believes a log block without looking at its data.
+    /// Intent log: recovery trusts a log block without verifying its data.
     BelievesBlocks,
-    /// Intent log: recovery goes on behind a log block that is missing.
+    /// Intent log: recovery continues after a missing log block.
     ReplaysPastGaps,
-    /// Intent log: recovery takes up log blocks of an earlier life.
+    /// Intent log: recovery replays log blocks of an earlier epoch.
     ReplaysOtherLives,
-    /// Intent log: recovery writes over the log before what it has done again is on main.
+    /// Intent log: recovery overwrites the log before the replayed writes are on the main pool.
     ReplaysOverTheLog,
-    /// Intent log: recovery does not tell that log blocks are missing which were durable.
+    /// Intent log: recovery does not report missing log blocks that were durable.
     MissesSilently,
-    /// All tiers: a member that was away in the last opening counts as one that was there.
+    /// All tiers: a member that was absent in the last opening counts as present.
     AcceptsOldCopies,
-    /// All tiers: members that went on without each other are taken together.
+    /// All tiers: members that were used without each other are combined.
     AcceptsSplitBrain,
-    /// Mirror: what a leg could not read is written back over a write in flight.
+    /// Mirror: a repair of data that a member could not read overwrites a write in flight.
     RepairsOverWrites,
-    /// Mirror: of each marked region the first chunk alone is copied to a leg that has returned.
+    /// Mirror: only the first chunk of each marked region is copied to a returned member.
     CopiesFirstChunks,
-    /// Mirror: a leg that has returned counts as in sync after the first chunk.
+    /// Mirror: a returned member counts as in sync after the first chunk.
     CopiesOneRegion,
-    /// Mirror: reads go to the leg that is being copied to.
+    /// Mirror: reads go to the member that is being resynced.
     ReadsWhileCopying,
-    /// Mirror: trims go to the first leg only.
+    /// Mirror: trims go to the first member only.
     TrimsOneLeg,
-    /// Mirror: what one leg cannot read is not read from another.
+    /// Mirror: data that one member cannot read is not read from another.
     ReadsOneLegOnly,
-    /// Mirror: a leg that has failed a write counts as in sync.
+    /// Mirror: a member that has failed a write counts as in sync.
     KeepsFailedLegs,
-    /// Mirror: after a crash the first 4 KiB of a marked region alone are made alike.
+    /// Mirror: after a crash only the first 4 KiB of a marked region are made identical.
     AlikeFirstPieces,
     /// Stripe: a flush goes to the first child only.
     StripeFlushesOneChild,
@@ -120,40 +120,41 @@ pub enum Bug {
     ConcatRepeatsData,
     /// Concatenation: a flush goes to the first child only.
     ConcatFlushesOneChild,
-    /// Write-back cache: reads come from the capacity tier, whatever the buffer holds.
+    /// Write-back cache: reads go to the capacity tier, even if the buffer has newer data.
     ReadsPastTheBuffer,
-    /// Write-back cache: a write of a part of a block is merged with what the capacity tier has.
+    /// Write-back cache: a partial write of a block is merged with the data of the capacity tier.
     MergesPastTheBuffer,
-    /// Write-back cache: the capacity tier is told of a trim while a write of destaging is on its way there.
+    /// Write-back cache: the capacity tier receives a trim while a destaging write is in flight there.
     TrimsWhileDestaging,
-    /// Write-back cache: what the buffer holds of a trimmed range stays there.
+    /// Write-back cache: the buffer keeps data of a trimmed range.
     RemembersTrimmed,
     /// Write-back cache: recovery begins at the oldest superblock.
     BelievesOldSuperblock,
-    /// Intent log: a write that fills a log block is cut inside a sector, and recovery takes such a block for damaged.
+    /// Intent log: a write that fills a log block is split inside a sector, and recovery treats such a block as
+    /// damaged.
     LogCutsSectors,
-    /// Mirror: what the tier above writes while it recovers is not marked.
+    /// Mirror: writes of the tier above during recovery are not marked.
     RecoversUnmarked,
-    /// Array with parity: the factor of a column of data in Q is another's.
+    /// Array with parity: a data column is multiplied by the wrong coefficient for Q.
     WrongCoefficient,
-    /// Array with parity: what was overwritten in part stays in parity.
+    /// Array with parity: parity is not updated for the old data of a partial overwrite.
     KeepsOldInParity,
-    /// Array with parity: a write of part of a stripe leaves parity as it is.
+    /// Array with parity: a partial-stripe write does not update parity.
     ParityNotUpdated,
     /// Array with parity: a write does not wait for the mark of its stripe.
     MarksStripesTooLate,
-    /// Array with parity: reads go to children that have missed writes, too.
+    /// Array with parity: reads also go to children that have missed writes.
     ReadsStaleColumns,
-    /// Array with parity: after a crash parity stays as it is.
+    /// Array with parity: after a crash parity is not recomputed.
     LeavesParity,
-    /// Array with parity: of what a child has missed each fourth stripe is left out.
+    /// Array with parity: every fourth stripe that a child has missed is not rebuilt.
     SkipsStripes,
-    /// Array with parity: it opens with a child out though writes were under way.
+    /// Array with parity: it opens with a child out although writes were in progress.
     OpensOverTheHole,
 }
 
 impl Bug {
-    /// All of them.
+    /// All planted bugs.
     pub const ALL: [Bug; 71] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
@@ -232,13 +233,13 @@ impl Bug {
 #[cfg(feature = "planted")]
 static PLANTED: AtomicU8 = AtomicU8::new(0);
 
-/// From now on all tiers have this bug, or none.
+/// Enables this bug in all tiers, or none.
 #[cfg(feature = "planted")]
 pub fn plant(bug: Option<Bug>) {
     PLANTED.store(bug.map_or(0, |bug| bug as u8), Ordering::SeqCst);
 }
 
-/// Whether tiers have it.
+/// Whether this bug is enabled.
 #[inline]
 pub(super) fn has(bug: Bug) -> bool {
     #[cfg(feature = "planted")]

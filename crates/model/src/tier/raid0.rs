@@ -1,8 +1,9 @@
-//! RAID-0: addresses striped over members, as Linux's md driver or a drive of two controllers does it.
+//! RAID-0: addresses striped over members, as in Linux's md driver or in a drive with two controllers.
 //!
-//! A command is cut at the borders of stripes; its pieces go to their members at once, and it completes with the last
-//! of them, whose anatomy it reports. What moves no data (deallocate, write zeroes) is one range on each member, and a
-//! flush goes to all. Leaves out the cost of the striping itself: that belongs to the host path.
+//! A command is split at the borders of stripes. Its pieces are sent to their members at once, and it completes with
+//! the last of them, whose anatomy it reports. Commands without data transfer (deallocate, write zeroes) become one
+//! range on each member, and a flush goes to all members. Not modelled: the cost of striping itself, which belongs to
+//! the host path.
 
 mod medium;
 
@@ -14,17 +15,17 @@ use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::Slab;
 use crate::time::Time;
 
-/// What a RAID-0 is made of.
+/// Configuration of a RAID-0.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Raid0Config<C> {
-    /// The members; at least one.
+    /// Members; at least one.
     pub members: Vec<C>,
-    /// Bytes on one member before the next begins: a multiple of 512, not zero.
+    /// Bytes on one member before the next member follows: a multiple of 512, not zero.
     pub stripe: u32,
 }
 
-/// A command while its pieces are inside the members.
+/// A command whose pieces are outstanding at the members.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     id: CommandId,
@@ -39,14 +40,14 @@ pub struct Raid0<D> {
     striping: Striping,
     capacity: Capacity,
     requests: Slab<Request>,
-    /// By the id that a member knows a piece by: its request.
+    /// By the id of a piece at its member: its request.
     pieces: Slab<u32>,
     next: Time,
     finished: Vec<Completion>,
 }
 
 impl<D: Device> Raid0<D> {
-    /// Stripes over `members` (at least one), `stripe` bytes on each (a multiple of 512, not zero).
+    /// Creates stripes over `members` (at least one), with `stripe` bytes on each (a multiple of 512, not zero).
     pub fn new(members: Vec<D>, stripe: u32) -> Raid0<D> {
         debug_assert!(!members.is_empty() && stripe > 0 && stripe.is_multiple_of(512));
         let capacities: Vec<Capacity> = members.iter().map(Device::capacity).collect();
@@ -66,12 +67,12 @@ impl<D: Device> Raid0<D> {
             next: Time::NEVER,
             finished: Vec::new(),
         };
-        // A member may have something to do before its first command.
+        // A member may have an event before its first command.
         raid.find_next();
         raid
     }
 
-    /// The members, in order.
+    /// Returns the members, in order.
     pub fn members(&self) -> &[D] {
         &self.members
     }
@@ -82,7 +83,7 @@ impl<D: Device> Raid0<D> {
         self.members[member].submit(now, piece);
     }
 
-    /// Cuts what transfers data at the borders of stripes.
+    /// Splits a command with data transfer at the borders of stripes.
     fn send_stripes(&mut self, now: Time, request: u32, command: Command) {
         let end = command.end();
         let mut at = command.offset;
@@ -101,7 +102,7 @@ impl<D: Device> Raid0<D> {
         }
     }
 
-    /// What a range is on each member: always in one run.
+    /// Sends a range to each member, where it is always contiguous.
     fn send_ranges(&mut self, now: Time, request: u32, command: Command) {
         for member in 0..self.members.len() {
             if let Some(run) = self.striping.run(member, command.offset, command.end()) {
@@ -120,8 +121,8 @@ impl<D: Device> Raid0<D> {
         self.next = events.min().unwrap_or(Time::NEVER);
     }
 
-    /// Advances the members that are due at `now`. One alone goes on by itself until it completes a piece, or another
-    /// is due or the horizon has come; returns the time of its last event.
+    /// Advances the members that are due at `now`. A single due member continues until it completes a piece, another
+    /// member is due, or the horizon is reached. Returns the time of its last event.
     fn advance_members(
         &mut self,
         now: Time,
@@ -186,7 +187,8 @@ impl<D: Device> Device for Raid0<D> {
                 self.send(now, request, member, command);
             }
         } else if !command.fits(self.capacity.bytes) {
-            // The first member refuses it, and takes its time for that. The member may reach beyond our end.
+            // The first member rejects the command, which takes time there. The member may extend beyond the end of the
+            // RAID-0.
             let piece = Command {
                 offset: u64::MAX - 511,
                 ..command
@@ -194,7 +196,7 @@ impl<D: Device> Device for Raid0<D> {
             self.send(now, request, 0, piece);
         } else if command.bytes == 0 {
             let (member, offset) = self.striping.place(command.offset);
-            // At our very end there is no next stripe, so this is some member's end.
+            // At the end of the RAID-0 there is no next stripe, so this is the end of one member.
             let piece = Command { offset, ..command };
             self.send(now, request, member, piece);
         } else if command.op.transfers() {
@@ -325,7 +327,7 @@ mod tests {
         });
     }
 
-    /// A stripe as large as the member: nothing is cut, so nothing may differ in any completion or its anatomy.
+    /// A stripe as large as the member: no command is split, so all completions and anatomies must be equal.
     #[test]
     fn one_member_alone_is_what_it_would_be_without_a_raid() {
         let bytes = drive().capacity_bytes();
@@ -349,7 +351,7 @@ mod tests {
         assert_eq!(refused(&plain), refused(&striped));
     }
 
-    /// Members that take no time cost no time, however a command is cut.
+    /// Members without cost cause no cost, however a command is split.
     #[test]
     fn members_without_cost_cost_nothing() {
         let free = || {
@@ -368,11 +370,11 @@ mod tests {
         }
     }
 
-    /// As the members do on their own: one command is one call, whatever happens inside for it.
+    /// As the members do individually: one command is one call, regardless of the events inside.
     #[test]
     fn a_command_that_is_alone_takes_one_call() {
         let mut device = Drive::new(&raid(2, 128 << 10), Precondition::Steady, 5);
-        // Over both members and four stripes, so that what is done on one must not end it.
+        // Over both members and four stripes, so that work on one must not end the call.
         device.submit(Time::ZERO, Command::new(0, Op::Read, 64 << 10, 384 << 10));
         let mut done = Vec::new();
         let first = device.next_event();
@@ -382,7 +384,7 @@ mod tests {
         assert!(ended > first);
     }
 
-    /// Takes what it is given and never answers.
+    /// Records commands and never completes them.
     #[derive(Default)]
     struct Notebook(Vec<Command>);
 
@@ -408,7 +410,7 @@ mod tests {
         fn inspect(&self, _now: Time, _gauges: &mut dyn Gauges) {}
     }
 
-    /// Where a write's data are: each piece has the part of the buffer that is its own.
+    /// Location of a write's data: each piece has its own part of the buffer.
     #[test]
     fn pieces_have_their_part_of_the_payload() {
         let mut device = Raid0::new(vec![Notebook::default(), Notebook::default()], 4096);
@@ -430,8 +432,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every sector of a command lands in exactly one piece, at the place where striping by hand puts it, and the
-        /// pieces hold nothing else.
+        /// Every sector of a command is in exactly one piece, at the location given by manual striping, and the pieces
+        /// contain nothing else.
         #[test]
         fn pieces_cover_a_command_exactly(
             members in 1usize..5,

@@ -1,21 +1,23 @@
-//! Raidz: blocks of variable length over all children, each with parity of its own, as ZFS has it.
+//! RAID-Z: blocks of variable length over all children, each with its own parity, as in ZFS.
 //!
-//! A block of `n` sectors has rows of at most (children - parity) data sectors, and each row has `parity` sectors more;
-//! one sector follows the other over the children, from wherever the last block ended. A write sends each child its
-//! column, parity included; a read asks only those that hold data. Blocks are written whole and never changed in place,
-//! which is why there is no read before a write: this tier needs one above it that keeps to that
+//! A block of `n` sectors has rows of at most (children - parity) data sectors, and `parity` additional sectors per
+//! row. Sectors are placed on consecutive children, starting where the previous block ended. A write sends each child
+//! its column, parity included; a read goes only to children with data. Blocks are written as a whole and never changed
+//! in place, so no read is needed before a write. This tier therefore needs a tier above it that complies
 //! ([`TierSettings::needs_whole_blocks`]).
 //!
-//! Where a block lies follows from its address: each [`BLOCK`] has its room, padded to a multiple of (parity + 1) sectors
-//! as ZFS pads, and what is written in smaller pieces takes the room of its piece from the place of its first byte on (it
-//! would need more in sum, and this is not counted). Blocks that one command writes go to each child in one piece, as
-//! ZFS's queues join them. A child that answers nothing is out: writes go without its column, and a block of which it holds
-//! data is read with as many columns of parity in its place; what was on its way when it went is asked for again. With more
-//! children out than there is parity, what needs them fails.
+//! The location of a block follows from its address. Each [`BLOCK`] has a fixed space, padded to a multiple of (parity
+//! + 1) sectors as in ZFS. Smaller pieces use the space of their block, starting at the position of their first byte
+//! (in sum they would need more space; this is not counted). Blocks that one command writes go to each child as one
+//! piece, because ZFS's queues merge them.
 //!
-//! For timing: leaves out bytes (a pool with one is served with its data as those of one drive), what parity costs to compute, resilvering (a child that is back stays out), and single
-//! sectors that cannot be read. Source: the layout that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its
-//! heading, not its code).
+//! A child that does not respond is out: writes omit its column. A block with data on it is read with the same number
+//! of parity columns in its place; reads that were in flight when it failed are repeated. If more children are out than
+//! there is parity, commands that need them fail.
+//!
+//! Models times only. Not modelled: data (a pool with a RAID-Z is served with its data as that of one drive), the cost
+//! of computing parity, resilvering (a returned child stays out), and single unreadable sectors. Source: the layout
+//! that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its header comment, not its code).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,26 +29,26 @@ use crate::device::Range;
 use crate::engine::Slab;
 use crate::time::Time;
 
-/// Bytes of the blocks that room is counted by.
+/// Bytes per block for allocating space.
 const BLOCK: u64 = 128 << 10;
 
-/// Bytes of a sector: as pools on drives of today are made (`ashift` 12).
+/// Bytes per sector, as in current pools (`ashift` 12).
 const SECTOR: u64 = 4096;
 
-/// What a raidz is made of.
+/// Settings of a RAID-Z.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RaidzConfig {
-    /// Children that may be lost: 1 to 3.
+    /// Number of children that may fail: 1 to 3.
     pub parity: u16,
 }
 
-/// How blocks lie over the children, in sectors.
+/// Layout of blocks over the children, in sectors.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     children: u64,
     parity: u64,
-    /// Of the smallest child.
+    /// Sectors of the smallest child.
     sectors: u64,
 }
 
@@ -59,58 +61,59 @@ impl Layout {
         }
     }
 
-    /// Data sectors of a row.
+    /// Returns the data sectors per row.
     fn data(&self) -> u64 {
         self.children - self.parity
     }
 
-    /// Sectors that a block of so many takes, without padding.
+    /// Returns the sectors that a block of `sectors` data sectors takes, without padding.
     fn taken(&self, sectors: u64) -> u64 {
         sectors + self.parity * sectors.div_ceil(self.data())
     }
 
-    /// Sectors that each [`BLOCK`] has: what it takes, and what is skipped behind it so that any hole can be filled.
+    /// Returns the sectors reserved for each [`BLOCK`]: those that it takes, and those skipped after it so that every
+    /// gap can be filled.
     fn room(&self) -> u64 {
         self.taken(BLOCK / SECTOR).next_multiple_of(self.parity + 1)
     }
 
-    /// The sector at which what begins at this sector of data begins, counted over all children.
+    /// Returns the sector, counted over all children, at which a piece starts that begins at this data sector.
     fn begin(&self, sector: u64) -> u64 {
         let (block, within) = (sector / (BLOCK / SECTOR), sector % (BLOCK / SECTOR));
         block * self.room() + self.taken(within)
     }
 
-    /// The first sector and how many of one child that lie among `count` from `begin` on.
+    /// Returns the first sector and the number of sectors of one child among `count` sectors starting at `begin`.
     fn column(&self, child: u64, begin: u64, count: u64) -> (u64, u64) {
         let before = |end: u64| (end + self.children - 1 - child) / self.children;
         let (first, last) = (before(begin), before(begin + count));
         let length = last - first;
-        // A block in pieces may reach beyond its room, and the last one beyond the end.
+        // A block in pieces may extend beyond its space, and the last one beyond the end.
         (first.min(self.sectors.saturating_sub(length)), length)
     }
 }
 
-/// A command while columns of it are with the children.
+/// A command whose columns are outstanding at the children.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     command: Command,
     left: u32,
-    /// Children that did not do their part.
+    /// Number of children that failed their part.
     without: u64,
-    /// The last reason.
+    /// The last error status.
     status: Status,
-    /// Whether a child went in the middle of a read.
+    /// Whether a child failed during a read.
     again: bool,
-    /// Of the attempts before.
+    /// Anatomy of previous attempts.
     before: Anatomy,
 }
 
-/// A raidz.
+/// A RAID-Z over its children.
 #[derive(Clone, Debug)]
 pub struct Raidz {
     layout: Layout,
     requests: Slab<Request>,
-    /// By child: whether it answers nothing.
+    /// By child: whether it does not respond.
     out: Vec<bool>,
 }
 
@@ -186,7 +189,7 @@ impl Raidz {
         );
     }
 
-    /// The columns of data of each block; of parity as many as there are children of data out.
+    /// Sends reads of the data columns of each block, and of one parity column per missing data column.
     fn read<W: Way>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
         let command = self.requests[request].command;
@@ -211,14 +214,14 @@ impl Raidz {
                     continue;
                 };
                 let at = begin + column;
-                // Parity is as long as the first column of data.
+                // Parity is as long as the first data column.
                 let from = column.saturating_sub(layout.parity);
                 let rows = (last - first - from).div_ceil(layout.data());
                 let row = (at / layout.children).min(layout.sectors.saturating_sub(rows));
                 self.send(request, at % layout.children, (row, rows), way);
             }
             if missing > 0 {
-                // What is left of it does not make the block.
+                // The remaining columns are not sufficient for the block.
                 without = layout.parity + missing;
             }
             at = until;
@@ -226,7 +229,7 @@ impl Raidz {
         self.requests[request].without += without;
     }
 
-    /// A column for each child: of what a write takes, or of the room of what is cleared.
+    /// Sends a column to each child: of the sectors that a write takes, or of the space that is cleared.
     fn columns<W: Way>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
         let command = self.requests[request].command;
@@ -259,7 +262,7 @@ impl Raidz {
         }
     }
 
-    /// All columns have been answered, the last one with this anatomy.
+    /// All columns have completed, the last one with this anatomy.
     fn end<W: Way>(&mut self, request: u32, last: Anatomy, way: &mut W) {
         let asked = self.requests[request];
         self.requests.release(request);
@@ -296,7 +299,7 @@ impl Tier for Raidz {
             (Status::Success, _) => {}
             (Status::Gone, Op::Read) => asked.again = true,
             (Status::Gone, _) => asked.without += 1,
-            // One column cannot be read: the block is not read in another way.
+            // One column is unreadable: the block is not reconstructed.
             (status, Op::Read) => {
                 asked.status = status;
                 asked.without = self.layout.parity + 1;
@@ -318,7 +321,7 @@ impl Tier for Raidz {
         self.ask(request, way);
     }
 
-    /// The blocks that lie where a child loses something.
+    /// Appends the blocks at locations where a child loses data.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         let layout = self.layout;
         let mut blocks = Vec::new();
@@ -383,7 +386,7 @@ mod tests {
         }
     }
 
-    /// What the members are asked for one command: which, where, how many sectors.
+    /// Returns the member commands of one command: member, offset, number of sectors.
     fn asked(parity: u16, children: u16, command: Command) -> Vec<(u16, u64, u64)> {
         let mut pool: Pool<Ram> = pool(parity, children).build(Precondition::Fresh, 1);
         pool.record();
@@ -413,13 +416,13 @@ mod tests {
         let whole = asked(2, 10, Command::write(0, 0, 128 << 10));
         let each: Vec<_> = (0..10).map(|child| (child, 0, 4)).collect();
         assert_eq!(whole, each);
-        // One sector, and two of parity: on three children.
+        // One data sector, and two of parity: on three children.
         let one = asked(2, 10, Command::write(0, 0, 4096));
         assert_eq!(one, [(0, 0, 1), (1, 0, 1), (2, 0, 1)]);
         // 9 sectors: two rows, of 8 and of 1.
         let nine = asked(2, 10, Command::write(0, 0, 9 * 4096));
         assert_eq!(nine.iter().map(|it| it.2).sum::<u64>(), 9 + 2 * 2);
-        // The second block begins after what is skipped behind the first: 40 sectors and 2.
+        // The second block begins after the sectors skipped after the first: 40 sectors and 2.
         let second = asked(2, 10, Command::write(0, 128 << 10, 4096));
         assert_eq!(second, [(2, 4, 1), (3, 4, 1), (4, 4, 1)]);
     }
@@ -433,13 +436,13 @@ mod tests {
         assert_eq!(two.iter().map(|it| it.2).sum::<u64>(), 64);
     }
 
-    /// A pool of drives that can die, after these did, and what it then makes of a command: how many columns it asks for,
-    /// and how it ends.
+    /// Executes a command on a pool of drives, after these have failed. Returns the number of columns sent, and the
+    /// status.
     fn without(parity: u16, dead: &[u16], command: Command) -> (usize, Status) {
         let config = pool(parity, 6);
         let mut pool = config.vulnerable(Precondition::Fresh, 1);
         let mut ended = Vec::new();
-        // A write of every child tells it that they are out.
+        // A write to every child reveals that they are out.
         pool.submit(Time::ZERO, Command::write(0, 0, 128 << 10));
         for &child in dead {
             pool.befall(Time::ZERO, child, Trouble::Dies);
@@ -489,7 +492,7 @@ mod tests {
             assert_eq!(without(parity, dead, write).1, Status::Gone, "{dead:?}");
             assert_eq!(without(parity, dead, read).1, Status::Gone, "{dead:?}");
         }
-        // What is out holds nothing that this read asks for.
+        // The missing child has no data for this read.
         let one = Command::read(0, 0, 4096);
         assert_eq!(without(1, &[4, 5], one), (1, Status::Success));
     }
@@ -511,9 +514,9 @@ mod tests {
         let capacity = |parity, children: usize| {
             RaidzConfig { parity }.capacity(&vec![42 * SECTOR * 100; children])
         };
-        // 42 sectors of room each, as 40 are no multiple of 3.
+        // 42 sectors of space each, because 40 is not a multiple of 3.
         assert_eq!(capacity(2, 10), 1000 * BLOCK);
-        // A mirror of two, and no more: nothing is skipped.
+        // Equal to a mirror of two: nothing is skipped.
         assert_eq!(capacity(1, 2), 42 * 100 / 32 * BLOCK);
         let config = pool(2, 10);
         let last = Command::write(0, config.bytes() - (128 << 10), 128 << 10);

@@ -1,11 +1,11 @@
-//! What a ring of records looks like on its medium: headers, superblocks, and the labels of drives behind it, in
-//! little-endian bytes.
+//! On-disk format of a ring of records: headers, superblocks, and the labels of backing drives, in little-endian bytes.
 //!
-//! A *record* is a header of 4 KiB and then the data of its entries, one after the other. Each header has a number, one
-//! more than that of the record before it, and that record's checksum; so what was left over from an earlier round of the
-//! ring, or lies beyond a gap, is never taken for a record of this one. A *superblock* says where to begin.
+//! A *record* is a header of 4 KiB followed by the data of its entries. Each header has a number, one more than that of
+//! the previous record, and the checksum of the previous record. Leftovers of an earlier round of the ring, and records
+//! after a gap, are therefore never taken for current records. A *superblock* states where to begin.
 //!
-//! Left out: where records and superblocks lie, which belongs to whose ring it is, and walking them.
+//! Not here: the location of records and superblocks, which the owner of the ring defines, and reading them in
+//! sequence.
 
 use alloc::vec::Vec;
 
@@ -20,100 +20,100 @@ pub const HEAD: usize = 64;
 /// Bytes of an entry.
 pub const ENTRY: usize = 16;
 
-/// Entries that a header has room for.
+/// Maximum number of entries in a header.
 pub const ENTRIES: usize = (BLOCK - HEAD) / ENTRY;
 
 const RECORD: [u8; 8] = *b"DL-RECRD";
 const SUPERBLOCK: [u8; 8] = *b"DL-RINGS";
 const ATTACHED: [u8; 8] = *b"DL-BEHND";
 
-/// The version of both that this writes, and the only one that it reads.
+/// Format version of both; only this version is written and read.
 const VERSION: u32 = 1;
 
-/// What an entry says of its units.
+/// Content of an entry's units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// Their data are in the record.
+    /// Their data is in the record.
     Data,
     /// They read as zeroes.
     Zeroes,
     /// They are deallocated.
     Trimmed,
-    /// Their data are on the drives behind the ring: none from before count, nor zeroes.
+    /// Their data is on the backing drives: earlier data and zeroes in the ring no longer apply.
     Passed,
 }
 
-/// A run of units.
+/// A run of consecutive units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The first, below 2^40.
+    /// First unit, below 2^40.
     pub unit: u64,
-    /// How many.
+    /// Number of units.
     pub units: u32,
-    /// What of them.
+    /// Content of the units.
     pub content: Content,
-    /// The [sum](crate::data::sum) of their data; 0 without data.
+    /// [Checksum](crate::data::sum) of their data; 0 without data.
     pub sum: u32,
 }
 
-/// What a record begins with.
+/// Header of a record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// Which life of the ring it is of: a power cut begins another.
+    /// Epoch of the ring: a power cut begins a new one.
     pub epoch: u64,
-    /// Its number.
+    /// Number of the record.
     pub number: u64,
-    /// All records up to this number were durable when it was written: one that is missing was lost.
+    /// All records up to this number were durable when this one was written: if one is missing, it was lost.
     pub flushed_through: u64,
-    /// The checksum of the record before it, as [`Header::encode`] gives it.
+    /// Checksum of the previous record, as returned by [`Header::encode`].
     pub previous: u32,
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub pool: u128,
-    /// What is in it, [`ENTRIES`] at most.
+    /// Entries, at most [`ENTRIES`].
     pub entries: Vec<Entry>,
 }
 
-/// Where to begin.
+/// Start of the valid part of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Superblock {
-    /// Of two the one with the higher number counts.
+    /// The superblock with the higher sequence counts.
     pub sequence: u64,
-    /// The life of the ring.
+    /// Epoch of the ring.
     pub epoch: u64,
-    /// The position of the first segment in use, counted from the ring's first use.
+    /// Position of the first segment in use, counted from the ring's first use.
     pub tail: u64,
-    /// The number of the first record there.
+    /// Number of the first record there.
     pub tail_number: u64,
-    /// The checksum of the record before that.
+    /// Checksum of the record before that.
     pub previous: u32,
-    /// All records up to this number were durable when it was written.
+    /// All records up to this number were durable when this was written.
     pub flushed_through: u64,
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub pool: u128,
-    /// Bytes of a segment, and how many there are: a ring of another shape cannot be read.
+    /// Bytes per segment, and number of segments: a ring with other values cannot be read.
     pub segment: u32,
     /// See `segment`.
     pub segments: u32,
-    /// The last epochs, newest first, each with the number of the record that it began with; a zero is none.
+    /// The last epochs, newest first, each with the number of its first record; zero for none.
     pub epochs: [(u64, u64); 8],
 }
 
-/// What a drive behind a ring says of itself: without that ring what it has is not the newest.
+/// Label of a backing drive: without the ring, the drive's data is not the newest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attached {
-    /// The pool's own number.
+    /// Identifier of the pool.
     pub pool: u128,
-    /// The life of the ring when this was written: a ring of an earlier one is an old copy.
+    /// Epoch of the ring when this was written: a ring of an earlier epoch is an old copy.
     pub epoch: u64,
-    /// Which of so many drives it is.
+    /// Index of this drive, and number of drives.
     pub drive: u16,
     /// See `drive`.
     pub drives: u16,
-    /// Bytes on one drive before the next begins.
+    /// Bytes on one drive before the next drive follows.
     pub chunk: u32,
 }
 
-/// Numbers, one after the other.
+/// Reads consecutive numbers.
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
 }
@@ -136,7 +136,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Puts numbers one after the other.
+/// Writes consecutive numbers.
 pub(super) struct Pen<'a> {
     pub(super) bytes: &'a mut [u8],
     pub(super) at: usize,
@@ -149,7 +149,7 @@ impl Pen<'_> {
     }
 }
 
-/// The last four bytes of a header's head, and of a superblock, are its checksum: that of all others.
+/// Writes the checksum into the last four bytes of a header's head, or of a superblock; it covers all other bytes.
 pub(super) fn seal(block: &mut [u8; BLOCK], at: usize) -> u32 {
     block[at..at + 4].fill(0);
     let sum = crc32c(block);
@@ -157,7 +157,7 @@ pub(super) fn seal(block: &mut [u8; BLOCK], at: usize) -> u32 {
     sum
 }
 
-/// The checksum, if it is right.
+/// Returns the checksum, if it is correct.
 pub(super) fn sealed(block: &[u8; BLOCK], at: usize) -> Option<u32> {
     let mut copy = *block;
     let sum = seal(&mut copy, at);
@@ -165,7 +165,7 @@ pub(super) fn sealed(block: &[u8; BLOCK], at: usize) -> Option<u32> {
 }
 
 impl Header {
-    /// Its bytes, and their checksum.
+    /// Returns the encoded bytes, and their checksum.
     pub fn encode(&self) -> ([u8; BLOCK], u32) {
         debug_assert!(self.entries.len() <= ENTRIES, "a header is overfull");
         let mut block = [0; BLOCK];
@@ -193,7 +193,7 @@ impl Header {
         (block, sum)
     }
 
-    /// The header that these bytes are, and their checksum; nothing if they are none.
+    /// Decodes a header, and returns it with its checksum; `None` if it is invalid.
     pub fn decode(block: &[u8; BLOCK]) -> Option<(Header, u32)> {
         let mut cursor = Cursor { bytes: block };
         if cursor.take() != RECORD || cursor.word() != VERSION {
@@ -236,7 +236,7 @@ impl Header {
 }
 
 impl Superblock {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     pub fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         let mut pen = Pen {
@@ -262,7 +262,7 @@ impl Superblock {
         block
     }
 
-    /// The superblock that these bytes are; nothing if they are none.
+    /// Decodes a superblock; `None` if it is invalid.
     pub fn decode(block: &[u8; BLOCK]) -> Option<Superblock> {
         let mut cursor = Cursor { bytes: block };
         if cursor.take() != SUPERBLOCK || cursor.word() != VERSION {
@@ -289,7 +289,7 @@ impl Superblock {
 }
 
 impl Attached {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     pub fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         let mut pen = Pen {
@@ -307,7 +307,7 @@ impl Attached {
         block
     }
 
-    /// What these bytes say; nothing if they are no such label.
+    /// Decodes a label; `None` if it is invalid.
     pub fn decode(block: &[u8; BLOCK]) -> Option<Attached> {
         let mut cursor = Cursor { bytes: block };
         if cursor.take() != ATTACHED || cursor.word() != VERSION {

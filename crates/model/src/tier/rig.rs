@@ -1,5 +1,5 @@
-//! A pool with data in a test: one client that waits for each of its writes, and the members' images as they stand, to be
-//! recovered from.
+//! A pool with data for tests: one client that waits for each of its writes, and the current images of the members, for
+//! recovery.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,9 +13,9 @@ use crate::device::Device;
 use crate::media::{Drive, DriveConfig, Medium, Precondition};
 use crate::time::Time;
 
-/// The identity of these pools.
+/// Identifier of these pools.
 pub(super) const POOL: u128 = 99;
-/// What a write writes.
+/// Bytes per write.
 pub(super) const UNIT: u32 = 4096;
 
 pub(super) struct Rig {
@@ -25,7 +25,7 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// The pool as it is found on these images, and what was found.
+    /// Recovers the pool from these images; returns it with the findings.
     pub(super) fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
         let recovered = recovered(config, shelf).expect("it is right");
         let found = recovered.found.iter().map(|it| it.1).collect();
@@ -45,13 +45,13 @@ impl Rig {
         self.put(byte, Command::write(0, unit * u64::from(UNIT), UNIT))
     }
 
-    /// A write that is to be on the medium when it is acknowledged.
+    /// Writes a unit that must be on the medium when it is acknowledged.
     pub(super) fn write_through(&mut self, unit: u64, byte: u8) -> Status {
         let write = Command::write(0, unit * u64::from(UNIT), UNIT);
         self.put(byte, Command { fua: true, ..write })
     }
 
-    /// This write of one unit, all of this byte.
+    /// Executes this write of one unit, filled with this byte.
     pub(super) fn put(&mut self, byte: u8, command: Command) -> Status {
         let payload = self.bytes.take(UNIT);
         self.bytes.put(payload, &vec![byte; UNIT as usize]);
@@ -69,7 +69,7 @@ impl Rig {
         done[0].status
     }
 
-    /// Until nothing is left to do.
+    /// Runs until no event is left.
     pub(super) fn rest(&mut self) {
         while self.pool.next_event() != Time::NEVER {
             let next = self.pool.next_event();
@@ -86,7 +86,7 @@ impl Rig {
     }
 }
 
-/// Empty images of all members, made into this pool.
+/// Creates empty images of all members, formatted as this pool.
 pub(super) fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
     let mut shelf = Shelf::new(config.members.len());
     offline::format(config, POOL, &mut shelf).expect("all are there");
@@ -100,7 +100,7 @@ pub(super) fn recovered(
     offline::recover(config, POOL, shelf).map_err(|it| it.1)
 }
 
-/// The first byte of a unit, as the pool gives it once it is recovered.
+/// Returns the first byte of a unit, as read from the pool after recovery.
 pub(super) fn at(config: &PoolConfig<DriveConfig>, shelf: &Shelf, unit: u64) -> u8 {
     let mut shelf = shelf.clone();
     let tiers = recovered(config, &mut shelf).expect("it is right");

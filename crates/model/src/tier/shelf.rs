@@ -1,4 +1,4 @@
-//! The images of a pool's members while nothing runs, for tests.
+//! Images of an offline pool's members, for tests.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::offline::Images;
 use crate::data::{Contents, Image, Unreadable, Unwritable};
 
-/// The members' images; some are not there.
+/// Images of the members; some may be missing.
 #[derive(Clone, Default)]
 pub(super) struct Shelf {
     pub(super) images: Vec<Image>,
@@ -29,7 +29,7 @@ impl Images for Shelf {
 }
 
 impl Shelf {
-    /// So many members on which nothing stands.
+    /// Creates `members` empty images.
     pub(super) fn new(members: usize) -> Shelf {
         Shelf {
             images: vec![Image::default(); members],

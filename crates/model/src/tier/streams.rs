@@ -1,14 +1,14 @@
-//! Which commands go on where another ended: what is read in order is read once, and would push out what is read often;
-//! what is written in order the drives behind a cache take well.
+//! Detection of sequential streams. Sequentially read data is read once, and would evict data that is read often from a
+//! cache; the backing drives of a cache handle sequential writes well.
 
-/// Streams that are followed at once.
+/// Number of streams followed at once.
 const FOLLOWED: usize = 16;
 
-/// Where each followed stream will go on, and how much came in order.
+/// Next expected offset of each followed stream, and its sequential length so far.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     streams: [(u64, u64); FOLLOWED],
-    /// The one that is forgotten next.
+    /// The stream that is replaced next.
     oldest: usize,
 }
 
@@ -22,7 +22,7 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// A command comes: how much came in order up to its end.
+    /// Adds a command; returns the sequential length of its stream up to the command's end.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) -> u64 {
         let known = self.streams.iter().position(|stream| stream.0 == offset);
         let (place, before) = match known {

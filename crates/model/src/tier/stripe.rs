@@ -1,8 +1,8 @@
-//! Stripe: addresses dealt to the children in turn, as RAID-0 does it.
+//! Stripe: addresses distributed over the children in turn, as in RAID-0.
 //!
-//! A command is cut at the borders of chunks; its pieces go to their children at once, and it completes with the last of
-//! them. What moves no data (deallocate, write zeroes) is one range on each child, and a flush goes to all. Leaves out the
-//! cost of the striping itself, which belongs to the host path.
+//! A command is split at the borders of chunks. Its pieces are sent to their children at once, and it completes with
+//! the last of them. Commands without data transfer (deallocate, write zeroes) become one range on each child, and a
+//! flush goes to all children. Not modelled: the cost of striping itself, which belongs to the host path.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,15 +16,15 @@ use crate::data::Unwritable;
 use crate::device::Range;
 use crate::time::Time;
 
-/// What a stripe is made of.
+/// Settings of a stripe.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StripeConfig {
-    /// Bytes on one child before the next begins: a multiple of 4096, not zero.
+    /// Bytes on one child before the next child follows: a multiple of 4096, not zero.
     pub chunk: u32,
 }
 
-/// A stripe.
+/// A stripe over its children.
 #[derive(Clone, Debug)]
 pub struct Stripe {
     striping: Striping,
@@ -52,7 +52,7 @@ impl TierSettings for StripeConfig {
         Promise::joined(children, 1)
     }
 
-    /// It keeps nothing of its own.
+    /// The tier has no metadata.
     fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
         offline::all_present(children, below)
     }

@@ -1,38 +1,38 @@
-//! Where a byte is when addresses are dealt to several drives in turn, a chunk each.
+//! Address computation for stripes: addresses distributed over several drives in turn, one chunk each.
 
 use alloc::vec::Vec;
 
 use crate::device::Range;
 
-/// So many drives, and so many bytes on one before the next begins.
+/// Number of drives, and bytes on one drive before the next one follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Striping {
     pub(super) count: u64,
-    /// A multiple of 512, not zero.
+    /// Bytes per chunk: a multiple of 512, not zero.
     pub(super) chunk: u64,
 }
 
 impl Striping {
-    /// Bytes that can be addressed over drives of these sizes: whole chunks of the smallest, on all.
+    /// Returns the addressable bytes over drives of these sizes: whole chunks of the smallest, on all drives.
     pub(super) fn capacity(sizes: impl ExactSizeIterator<Item = u64>, chunk: u64) -> u64 {
         let count = sizes.len() as u64;
         let smallest = sizes.min().unwrap_or(0);
         smallest / chunk * chunk * count
     }
 
-    /// Which drive holds the byte at `offset`, and where.
+    /// Returns the drive of the byte at `offset`, and the offset there.
     pub(super) fn place(&self, offset: u64) -> (usize, u64) {
         let (chunk, within) = (offset / self.chunk, offset % self.chunk);
         let index = (chunk % self.count) as usize;
         (index, chunk / self.count * self.chunk + within)
     }
 
-    /// Where the chunk ends that holds the byte at `offset`.
+    /// Returns the end of the chunk that contains the byte at `offset`.
     pub(super) fn border(&self, offset: u64) -> u64 {
         (offset / self.chunk + 1) * self.chunk
     }
 
-    /// What the range from `offset` to `end` is on one of the drives: always in one run, if there is any.
+    /// Returns the part of the range from `offset` to `end` on one of the drives: always contiguous, if not empty.
     pub(super) fn run(&self, index: usize, offset: u64, end: u64) -> Option<Range> {
         let first = self.bytes_before(index, offset);
         let last = self.bytes_before(index, end);
@@ -42,14 +42,14 @@ impl Striping {
         })
     }
 
-    /// Bytes of one drive that lie before `offset`.
+    /// Returns the bytes of one drive that are before `offset`.
     fn bytes_before(&self, index: usize, offset: u64) -> u64 {
         let row = self.chunk * self.count;
         let into = (offset % row).saturating_sub(index as u64 * self.chunk);
         offset / row * self.chunk + into.min(self.chunk)
     }
 
-    /// What ranges of one drive are in the whole.
+    /// Appends the ranges of the stripe that correspond to ranges of one drive.
     pub(super) fn whole(&self, index: usize, ranges: &[Range], whole: &mut Vec<Range>) {
         for range in ranges {
             let (mut at, end) = (range.offset, range.offset + range.bytes);

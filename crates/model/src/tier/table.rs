@@ -1,27 +1,28 @@
-//! What belongs to a number out of very many, of which few are in use: two levels, no hashing.
+//! A sparse table from numbers to values: two levels, no hashing.
 //!
-//! A root with an entry for each 1024 numbers, and leaves of 1024 values in one arena. A leaf is made when the first of
-//! its numbers is set and used for others once none is: 4 bytes for each number of every 1024 that has something set.
+//! A root with an entry for each 1024 numbers, and leaves of 1024 values in one arena. A leaf is allocated when the
+//! first of its numbers is set, and reused for other numbers once all are cleared. It takes 4 bytes per number of every
+//! 1024 that contain a set number.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Numbers that share a leaf.
+/// Numbers per leaf.
 const LEAF: u64 = 1024;
 
-/// Values of 32 bits, below `u32::MAX`, by number. A value is kept as one more, so that nothing is zero.
+/// Values of 32 bits, below `u32::MAX`, by number. A value is stored plus one, so that no stored value is zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// One more than the number of the leaf; 0 where nothing is set.
+    /// One more than the number of the leaf; 0 if no number is set.
     root: Vec<u32>,
     leaves: Vec<u32>,
-    /// By leaf: how many are set.
+    /// By leaf: how many numbers are set.
     used: Vec<u16>,
     free: Vec<u32>,
 }
 
 impl Table {
-    /// For numbers below `bound`, none of which is set.
+    /// Creates a table for numbers below `bound`, none of which is set.
     pub(super) fn new(bound: u64) -> Table {
         Table {
             root: vec![0; bound.div_ceil(LEAF) as usize],
@@ -31,14 +32,14 @@ impl Table {
         }
     }
 
-    /// What is set.
+    /// Returns the value of a number, if set.
     #[inline]
     pub(super) fn get(&self, number: u64) -> Option<u32> {
         let leaf = self.root[(number / LEAF) as usize].checked_sub(1)?;
         self.leaves[place(leaf, number)].checked_sub(1)
     }
 
-    /// Sets it; what was set before.
+    /// Sets a number's value; returns the previous value.
     #[inline]
     pub(super) fn set(&mut self, number: u64, value: u32) -> Option<u32> {
         debug_assert!(value < u32::MAX, "a value that means nothing");
@@ -57,7 +58,7 @@ impl Table {
         old.checked_sub(1)
     }
 
-    /// It is not set any more.
+    /// Clears a number's value.
     #[inline]
     pub(super) fn clear(&mut self, number: u64) {
         let root = &mut self.root[(number / LEAF) as usize];
@@ -73,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Nothing is set any more; the memory is kept.
+    /// Clears all values and keeps the memory.
     pub(super) fn reset(&mut self) {
         self.root.fill(0);
         self.leaves.clear();

@@ -115,7 +115,7 @@ pub enum Damage {
     Foreign(Child),
     /// This child has another position in the tier.
     Misplaced(Child),
-    /// These two children were used without each other, and each has data that the other lacks.
+    /// Two children were used without each other, and each has data that the other lacks.
     Apart(Child, Child),
     /// This child has no label that identifies its tier.
     Bare(Child),
@@ -130,7 +130,7 @@ pub enum Damage {
     Hole(Child),
     /// The tier has lost durable data.
     Lossy,
-    /// These two members were used without each other: the pool was opened with each of them alone.
+    /// Two members were used without each other: the pool was opened with each of them alone.
     Diverged(u16, u16),
     /// All members are older than the last opening noted outside of the pool, by this number of openings.
     AllOutdated(u64),

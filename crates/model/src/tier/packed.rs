@@ -224,8 +224,8 @@ impl Packed {
         }
     }
 
-    /// Returns the first number at or after `number` that may be set, if none is set at `number`. Whole empty leaves
-    /// are skipped.
+    /// Returns the first number after `number` that may be set; `number` itself must not be set. Whole empty leaves are
+    /// skipped.
     pub(super) fn skip(&self, number: u64) -> u64 {
         match self.root[(number / LEAF) as usize] {
             0 => (number / LEAF + 1) * LEAF,

@@ -1,6 +1,7 @@
-//! What is in log blocks: a header, and of each write an entry with its data, as they are in memory when the block is sent.
+//! Content of log blocks: a header, and for each write an entry with its data, as in memory when the block is sent.
 //!
-//! They may be newer than the write that the entry stands for: what a commit promises of it is there, and more.
+//! The data may be newer than the write of the entry: the data that a commit guarantees is included, possibly with
+//! later writes.
 
 use super::layout::{self, Content, Entry, HEADER, Header, UNIT};
 use super::{IntentLog, Unlogged, Way};
@@ -8,7 +9,7 @@ use crate::command::Payload;
 use crate::data::Buffers;
 
 impl IntentLog {
-    /// Puts the writes of a block into a buffer, behind its header.
+    /// Puts the writes of a block into a buffer, after its header.
     pub(super) fn fill_block<W: Way>(&mut self, block: u32, way: &mut W) {
         if !W::Buffers::REAL {
             return;
@@ -30,7 +31,7 @@ impl IntentLog {
         self.issuer.blocks[block].payload = payload;
     }
 
-    /// The data of a write, as they are in memory now; of what is not there any more nobody needs them.
+    /// Copies the data of a write, as it is in memory now; data that is no longer in memory is not needed.
     fn copy_data<W: Way>(&self, write: &Unlogged, to: Payload, way: &mut W) {
         let (mut at, end) = (write.offset, write.offset + u64::from(write.bytes));
         while at < end {
@@ -49,8 +50,8 @@ impl IntentLog {
         }
     }
 
-    /// Writes the header of a block that has got its place, unless it had one before: the next may be where the log goes on
-    /// now.
+    /// Writes the header of a block that has got its location. If it had one before, the header is kept, because the
+    /// location of the next block may have changed since.
     pub(super) fn head_block<W: Way>(&mut self, block: u32, way: &mut W) {
         let this = &self.issuer.blocks[block];
         let payload = this.payload;

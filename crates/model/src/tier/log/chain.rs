@@ -1,12 +1,13 @@
-//! The log as it is on the media: from where a root says that it goes on, block by block, up to the first that is missing.
+//! The on-disk log: read block by block, from the position in a root to the first missing block.
 //!
-//! The next block is on a log at its head, or at the log's beginning if there was no room behind that; on main behind the
-//! one before, or in a slot of its own, among those that are free by the tables. Where a log has failed meanwhile a block
-//! may stand behind later ones. It is taken for the next if it has the next number, the checksum of the header before, the
-//! epoch, and data with the sum that it says; and if the records that it names are as it says.
+//! The next block is on a log device, at its head or at the beginning if it did not fit at the head. On the main pool
+//! it is after the previous block, or in a slot of its own, among those that are free according to the tables. If a log
+//! device has failed meanwhile, a block may be located after later ones. A block is accepted as the next one if it has
+//! the next number, the checksum of the previous header, the epoch, and data with the stated checksum, and if the
+//! records that it references match as well.
 //!
-//! A later block that says of the missing one that it was durable shows that it is lost. Beyond a gap 64 MiB of each log
-//! are searched for such, and of main as many slots as are looked through for a block.
+//! If a later block states that the missing one was durable, the missing block is lost. To find such blocks, 64 MiB of
+//! each log device after the gap are searched, and on the main pool as many slots as are searched for a block.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,46 +23,46 @@ use crate::tier::below::Standing;
 use crate::tier::offline::Below;
 use crate::tier::planted::{self, Bug};
 
-/// Bytes of a log beyond a gap in which a block may begin: more than drives have in volatile buffers.
+/// Bytes of a log device after a gap in which a block may begin: more than the volatile buffers of drives.
 const SEARCHED: u64 = 64 << 20;
 
-/// Bytes of blocks that are kept in memory until they are done again; more are read again.
+/// Bytes of blocks that are kept in memory until they are replayed; further blocks are read again.
 const MOST_KEPT: u32 = 16 << 20;
 
-/// Where a block is.
+/// Location of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) child: Child,
     pub(super) at: u64,
     pub(super) header: Header,
-    /// Whether it names records on main.
+    /// Whether it references records on the main pool.
     pub(super) names: bool,
-    /// What is in it, unless there is too much in memory already.
+    /// Content, unless too much is in memory already.
     data: Option<Vec<u8>>,
 }
 
-/// A write in a block, and its data if they are there.
+/// A write in a block, with its data if the block contains it.
 pub(super) type Write<'a> = (Entry, &'a [u8]);
 
-/// What lies beyond the first gap.
+/// Blocks after the first gap.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Beyond {
     pub(super) blocks: u64,
-    /// The highest number of which one of them says that it was durable.
+    /// The highest block number that one of them states as durable.
     pub(super) durable: u64,
 }
 
-/// The log of a volume that does not run.
+/// The log of an offline volume.
 pub(super) struct Chain<'a> {
     pub(super) tier: &'a IntentLog,
     pub(super) root: &'a Root,
-    /// Bytes of main, and of the ring of each log.
+    /// Bytes of the main pool, and of the ring of each log device.
     pub(super) bytes: Vec<u64>,
     pub(super) below: &'a mut dyn Below,
 }
 
 impl Chain<'_> {
-    /// All blocks, in order, and where the log goes on behind them.
+    /// Returns all blocks, in order, and the position after them.
     pub(super) fn walk(&mut self) -> (Vec<Place>, Onward) {
         let mut places = Vec::new();
         let mut next = self.root.onward.clone();
@@ -82,7 +83,7 @@ impl Chain<'_> {
         (places, next)
     }
 
-    /// The next block; the last one that was on main ends at `behind`.
+    /// Returns the next block; the last block on the main pool ends at `behind`.
     fn next(&mut self, next: &Onward, behind: u64) -> Option<(Place, u32)> {
         let heads: Vec<(Child, u64)> = self.heads(next).collect();
         let main = [next.main, behind].into_iter().filter(|it| *it != 0);
@@ -111,7 +112,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Where the next block may be on the logs that are there.
+    /// Returns possible positions of the next block on the log devices that are present.
     fn heads(&self, next: &Onward) -> impl Iterator<Item = (Child, u64)> + use<> {
         let there: Vec<bool> = (1..self.bytes.len() as Child)
             .map(|child| {
@@ -125,7 +126,8 @@ impl Chain<'_> {
             .flat_map(|((child, head), _)| [u64::from(head) * UNIT, 0].map(|at| (child, at)))
     }
 
-    /// The first bytes of slots of main that are free by the tables, as many as may have been taken since the root.
+    /// Returns the offsets of slots on the main pool that are free according to the tables, as many as may have been
+    /// allocated since the root.
     fn free_slots(&self, cursor: u32) -> Vec<u64> {
         let (room, record) = (&self.tier.room, self.tier.record);
         let slots = room.slots();
@@ -135,7 +137,7 @@ impl Chain<'_> {
         free.take(most).map(|it| u64::from(it) * record).collect()
     }
 
-    /// A header of this life.
+    /// Reads a header of this epoch.
     fn header(&mut self, child: Child, at: u64) -> Option<(Header, u32)> {
         if at > self.bytes[usize::from(child)].saturating_sub(UNIT) {
             return None;
@@ -176,7 +178,7 @@ impl Chain<'_> {
             .then_some((place, sum))
     }
 
-    /// All that is in a block; nothing if it cannot be read, or is not what the header says.
+    /// Reads the content of a block; `None` if it cannot be read or does not match its header.
     pub(super) fn read(&mut self, place: &Place) -> Option<Vec<u8>> {
         if place.data.is_some() {
             return place.data.clone();
@@ -193,7 +195,7 @@ impl Chain<'_> {
         (whole || planted::has(Bug::BelievesBlocks)).then_some(data)
     }
 
-    /// The writes in it.
+    /// Returns the writes in a block.
     pub(super) fn writes<'b>(&self, place: &Place, data: &'b [u8]) -> Option<Vec<Write<'b>>> {
         let mut rest = data.get(HEADER as usize..)?;
         let mut writes = Vec::new();
@@ -205,7 +207,7 @@ impl Chain<'_> {
                 _ => 0,
             };
             let end = entry.offset.checked_add(entry.bytes.into())?;
-            // Program versions before December 2026 cut long writes anywhere.
+            // Program versions before December 2026 split long writes at any byte.
             let is_cut = !entry.offset.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
             let refused = is_cut && planted::has(Bug::LogCutsSectors);
             if end > self.root.size || refused || rest.len() < bytes {
@@ -218,7 +220,8 @@ impl Chain<'_> {
         Some(writes)
     }
 
-    /// Whether what a write says of a record on main is so; of what is on main with its group nobody asks.
+    /// Whether a record on the main pool matches the entry that references it. Entries whose group is on the main pool
+    /// are not checked.
     fn is_named(&mut self, entry: &Entry) -> bool {
         if entry.content != Content::Named || self.is_on_main(entry) {
             return true;
@@ -235,12 +238,12 @@ impl Chain<'_> {
         read.is_ok() && kept(data::sum(&data)) == kept(entry.sum)
     }
 
-    /// Whether a write is on main with its group.
+    /// Whether the group of a write is on the main pool.
     pub(super) fn is_on_main(&self, entry: &Entry) -> bool {
         entry.group < self.root.number && !planted::has(Bug::ReplaysOldGroups)
     }
 
-    /// The next block where it stands behind later ones of this life.
+    /// Searches for the next block after later ones of this epoch.
     fn behind_others(&mut self, child: Child, mut at: u64, next: &Onward) -> Option<(Place, u32)> {
         let end = self.bytes[usize::from(child)];
         while at < end {
@@ -257,7 +260,7 @@ impl Chain<'_> {
         None
     }
 
-    /// Headers beyond the end of the log: where, and what they say.
+    /// Returns headers after the end of the log, with their positions.
     fn later(&mut self, next: &Onward) -> Vec<(Child, u64, Header)> {
         let mut places: Vec<(Child, u64)> = Vec::new();
         let mut heads: Vec<(Child, u64)> = self.heads(next).collect();
@@ -283,7 +286,7 @@ impl Chain<'_> {
         later
     }
 
-    /// What lies beyond the end of the log.
+    /// Returns the blocks after the end of the log.
     pub(super) fn beyond(&mut self, next: &Onward) -> Beyond {
         let later = self.later(next);
         Beyond {
@@ -292,7 +295,7 @@ impl Chain<'_> {
         }
     }
 
-    /// A planted bug: the next of what lies beyond the gap.
+    /// A planted bug: the first block after the gap.
     fn past_the_gap(&mut self, next: &Onward) -> Option<(Place, u32)> {
         let later = self.later(next).into_iter();
         let (child, at, header) = later.min_by_key(|it| it.2.onward.number)?;

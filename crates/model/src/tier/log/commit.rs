@@ -1,13 +1,14 @@
-//! Commits: what is not logged yet goes into log blocks, and whoever waits is told when they are durable.
+//! Commits: unlogged writes go into log blocks, and waiting commits complete when the blocks are durable.
 //!
-//! Commits that come while blocks are made ready are taken together afterwards. A block goes out when it is full, or when
-//! the first that waits for it has waited a tenth of what blocks have taken of late; at once where commits come one at a
-//! time. Blocks are made ready one after the other. Each is written and then flushed, if anybody waits for it; what nobody
-//! waits for is flushed with the next. Blocks end in their order, because a log is read up to the first that is missing.
+//! Commits that arrive while blocks are being prepared are combined afterwards. A block is sent when it is full, or
+//! when the first commit in it has waited a tenth of the recent latency of blocks; it is sent immediately if commits
+//! arrive one at a time. Blocks are prepared one after another. Each is written and then flushed, if a commit waits for
+//! it; other blocks are flushed with the next one. Blocks complete in order, because a log is read up to the first
+//! missing block.
 //!
-//! Main takes the blocks for which no log has room, and all of them when no log answers: written, flushed, then told. Leaves
-//! out that ZFS lets whoever waits for the very block that a log failed wait for its group (`zil_commit_impl`); here main
-//! takes this block too.
+//! The main pool takes blocks that do not fit on a log device, and all blocks if no log device responds: they are
+//! written, flushed, then acknowledged. Not modelled: in ZFS, a commit that waits for the very block that a log device
+//! failed waits for its transaction group (`zil_commit_impl`); here the main pool takes this block too.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,20 +26,20 @@ use crate::tier::Child;
 use crate::tier::planted::{self, Bug};
 use crate::time::{Span, Time};
 
-/// Commits taken one at a time after which nobody waits for others any more.
+/// Number of commits that arrive one at a time after which blocks no longer wait for others.
 const ALONE_AFTER: u32 = 8;
-/// A block waits for others this part of what blocks take.
+/// A block waits for other commits for this fraction of the recent latency of blocks.
 const WAITS: u64 = 10;
-/// It does not wait for less than this.
+/// Minimum time that a block waits.
 const SHORTEST_WAIT: Span = Span::from_us(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It takes records in.
+    /// The block accepts records.
     Filling,
-    /// It waits for the software, or its writes are in flight.
+    /// The block waits for the software, or its writes are in flight.
     Writing,
-    /// Written, and flushed with the next.
+    /// The block is written, and will be flushed with the next.
     Deferred,
     Flushing,
     Done,
@@ -48,51 +49,52 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     state: State,
-    /// Its number, once it is sent, and its data.
+    /// Number, once the block is sent, and its data.
     pub(super) number: u64,
     pub(super) payload: Payload,
     pub(super) used: u64,
-    /// When it goes out by itself.
+    /// When it is sent even if it is not full.
     goes_at: Time,
     bulk: bool,
-    /// What is in it, and who waits for it.
+    /// Its writes, and the commits that wait for it.
     pub(super) carried: Vec<Unlogged>,
     waiters: Vec<u32>,
-    /// Commands in flight.
+    /// Number of commands in flight.
     left: u32,
-    /// Children that must be flushed, a bit each.
+    /// Children that must be flushed, one bit each.
     touched: u64,
     status: Status,
     sent: Time,
-    /// Where the time went from then on, and until when that is known.
+    /// Latency breakdown since the block was sent, and the time up to which it is complete.
     anatomy: Anatomy,
     since: Time,
 }
 
-/// What makes blocks and remembers them.
+/// State of the creation of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Issuer {
-    /// Commits that wait to be taken.
+    /// Commits that have not been processed yet.
     waiting: Vec<u32>,
     pub(super) blocks: Slab<Block>,
-    /// The number of the last that was sent, the checksum of its header, and the number up to which all are durable.
+    /// Number of the last block that was sent, checksum of its header, and the number up to which all blocks are
+    /// durable.
     pub(super) last: u64,
     pub(super) previous: u32,
     pub(super) durable: u64,
-    /// All that are not done, in order: the last may be filling.
+    /// All blocks that are not complete, in order: the last may be filling.
     chain: VecDeque<u32>,
-    /// Those that the software is to make ready; it is at the first.
+    /// Blocks that the software must prepare; it works on the first.
     closed: VecDeque<u32>,
     busy: bool,
-    /// Bytes logged since a block last went out before it was full.
+    /// Bytes logged since a block was last sent before it was full.
     burst: u64,
-    /// What blocks have taken of late.
+    /// Recent latency of blocks.
     latency: Span,
-    /// Above zero: commits have come beside others.
+    /// Above zero: commits have arrived concurrently.
     parallel: u32,
-    /// The log whose turn it is.
+    /// The log device that is used next.
     turn: usize,
-    /// Emptied blocks' memory.
+    /// Memory of completed blocks, for reuse.
     spare: Vec<(Vec<Unlogged>, Vec<u32>)>,
 }
 
@@ -117,7 +119,8 @@ impl Default for Issuer {
 }
 
 impl Issuer {
-    /// One that goes on behind a block of this number, of which the header has this checksum: all up to it is durable.
+    /// Creates a state that continues after the block with this number and header checksum: all blocks up to it are
+    /// durable.
     pub(super) fn after(last: u64, previous: u32) -> Issuer {
         Issuer {
             last,
@@ -127,26 +130,26 @@ impl Issuer {
         }
     }
 
-    /// What its blocks' data are in is not needed any more.
+    /// Releases the buffers of its blocks.
     pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
         for block in self.blocks.all_mut() {
             buffers.give_back(core::mem::take(&mut block.payload));
         }
     }
 
-    /// What is in blocks that are not durable.
+    /// Returns the writes in blocks that are not durable.
     pub(super) fn carried(&self) -> impl Iterator<Item = &Unlogged> {
         let of = |&block: &u32| self.blocks[block].carried.iter();
         self.chain.iter().flat_map(of)
     }
 
-    /// The block that takes records in.
+    /// Returns the block that accepts records.
     fn filling(&self) -> Option<u32> {
         let last = *self.chain.back()?;
         (self.blocks[last].state == State::Filling).then_some(last)
     }
 
-    /// The same, a new one if there is none.
+    /// Returns the block that accepts records; creates one if there is none.
     fn fill(&mut self) -> u32 {
         if let Some(block) = self.filling() {
             return block;
@@ -177,8 +180,8 @@ impl Issuer {
         self.closed.push_back(block);
     }
 
-    /// Puts a write into blocks, a piece in each if it must be. Of what is named each record is a piece. Data are cut
-    /// between sectors: a block that is missing after a crash must not leave a part of one.
+    /// Adds a write to blocks, split into pieces if necessary. If the write references records, each record is a piece.
+    /// Data is split only between sectors: a block that is missing after a crash must not leave part of a sector.
     fn put(&mut self, write: Unlogged, config: &IntentLogConfig) {
         let record = u64::from(config.record);
         let (mut at, mut left) = (write.offset, write.bytes);
@@ -222,7 +225,7 @@ impl Issuer {
 }
 
 impl IntentLog {
-    /// The software has worked on a commit: it is taken with others.
+    /// The software has worked on a commit: it is combined with others.
     pub(super) fn commit<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         if self.suspended {
@@ -232,7 +235,7 @@ impl IntentLog {
         self.take_commits(now, way);
     }
 
-    /// Takes all commits that wait, unless blocks of the last ones are still to be made ready.
+    /// Processes all waiting commits, unless previous blocks still have to be prepared.
     fn take_commits<W: Way>(&mut self, now: Time, way: &mut W) {
         let issuer = &mut self.issuer;
         if issuer.busy || !issuer.closed.is_empty() || issuer.waiting.is_empty() {
@@ -261,7 +264,7 @@ impl IntentLog {
                 self.at(now + waits, Due::Waited(block));
             }
         }
-        // There was nothing to log, and nothing is on its way.
+        // There was nothing to log, and no block is in flight.
         for request in waiting.drain(..) {
             self.finish(request, way);
         }
@@ -269,7 +272,7 @@ impl IntentLog {
         self.make_ready(now);
     }
 
-    /// A block has waited for others.
+    /// A block has waited for other commits.
     pub(super) fn waited(&mut self, now: Time, block: u32) {
         let issuer = &mut self.issuer;
         if issuer.filling() == Some(block) && issuer.blocks[block].goes_at == now {
@@ -279,7 +282,7 @@ impl IntentLog {
         }
     }
 
-    /// The software makes the next block ready, if it is at none.
+    /// The software prepares the next block, if it is idle.
     fn make_ready(&mut self, now: Time) {
         if self.issuer.busy {
             return;
@@ -291,11 +294,12 @@ impl IntentLog {
         }
     }
 
-    /// A block is ready: it goes to a log or to main, and with it the records that it names there.
+    /// A block is ready: sends it to a log device or to the main pool, and the records that it references to the main
+    /// pool.
     pub(super) fn issue<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
         self.issuer.busy = false;
         self.issuer.closed.pop_front();
-        // The block is given up with the group that is open now, and so are records that it names: there must be one.
+        // The block, and the records that it references, are freed with the current open group, so there must be one.
         self.open_group(now);
         self.issuer.last += 1;
         let this = &mut self.issuer.blocks[block];
@@ -315,7 +319,7 @@ impl IntentLog {
         self.kick_group(now, way);
     }
 
-    /// Sends a block where there is room for it.
+    /// Sends a block to a location with enough space.
     fn place<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
         self.open_group(now);
         let this = &mut self.issuer.blocks[block];
@@ -359,7 +363,7 @@ impl IntentLog {
         self.send(what, Some(urgency), command, way);
     }
 
-    /// There is no room for a block anywhere (which should not be): nothing is acknowledged any more.
+    /// A block fits nowhere (which should not happen): no further writes are acknowledged.
     fn no_room<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
         self.suspended = true;
         let this = &mut self.issuer.blocks[block];
@@ -371,10 +375,11 @@ impl IntentLog {
         }
     }
 
-    /// Writes the dirty record that a block names where it stays, unless it is there: the same with its place.
+    /// Writes a dirty record that a block references to its final location, unless it is there already. Returns the
+    /// write with its location.
     fn write_early<W: Way>(&mut self, block: u32, write: Unlogged, way: &mut W) -> Unlogged {
         let Some(handle) = self.records.find(write.offset / self.record) else {
-            // Its group is on main.
+            // Its group is on the main pool.
             return write;
         };
         let record = *self.records.get(handle);
@@ -405,7 +410,7 @@ impl IntentLog {
             let record = self.records.get_mut(handle);
             (record.early, record.early_sum) = (slot, sum);
         } else {
-            // Its group, which is not on main yet, has another place for it.
+            // Its group, which is not on the main pool yet, has another location for it.
             self.groups.slots.push(slot);
         }
         if !planted::has(Bug::NamesUnwritten) {
@@ -420,7 +425,7 @@ impl IntentLog {
         Unlogged { slot, sum, ..write }
     }
 
-    /// A write of a block, or of a record that it names, has ended.
+    /// A write of a block, or of a record that it references, has completed.
     pub(super) fn block_written<W: Way>(
         &mut self,
         now: Time,
@@ -436,7 +441,7 @@ impl IntentLog {
                 return self.elsewhere(now, block, child, way);
             }
             this.status = Status::WriteFault;
-            // The chain ends here: blocks behind it would not be found.
+            // The chain ends here: later blocks would not be found.
             self.suspended = true;
         }
         let this = &mut self.issuer.blocks[block];
@@ -466,8 +471,8 @@ impl IntentLog {
         self.flush_block(block, way);
     }
 
-    /// A log did not take a block, or did not make it durable: it is used no more until it returns, and main takes the
-    /// block, and those before it that were to be flushed with it.
+    /// A log device failed to write a block or to make it durable. It is not used until it returns. The main pool takes
+    /// the block, and earlier blocks that were to be flushed with it.
     fn elsewhere<W: Way>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
         self.rings[usize::from(child) - 1].broken = true;
         let issuer = &self.issuer;
@@ -512,7 +517,7 @@ impl IntentLog {
                 return self.elsewhere(now, block, child, way);
             }
             this.status = Status::WriteFault;
-            // The chain ends here: blocks behind it would not be found.
+            // The chain ends here: later blocks would not be found.
             self.suspended = true;
         }
         let this = &mut self.issuer.blocks[block];
@@ -520,7 +525,7 @@ impl IntentLog {
             return;
         }
         if this.state == State::Writing {
-            // Main has it meanwhile, in place of a log that failed.
+            // Meanwhile the main pool has it, instead of a log device that failed.
             return self.flush_block(block, way);
         }
         let took = within(&done.anatomy, now.since(this.since));
@@ -533,7 +538,7 @@ impl IntentLog {
         self.end_blocks(now, way);
     }
 
-    /// A planted bug: who waits for a block is told though blocks before it are not durable.
+    /// A planted bug: commits that wait for a block complete although earlier blocks are not durable.
     fn end_early<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
         for request in core::mem::take(&mut self.issuer.blocks[block].waiters) {
             self.spend(now, request, Part::Tier);
@@ -541,7 +546,7 @@ impl IntentLog {
         }
     }
 
-    /// Blocks end in their order; those that were flushed with another end with it.
+    /// Completes blocks in order; those that were flushed with another block complete with it.
     fn end_blocks<W: Way>(&mut self, now: Time, way: &mut W) {
         loop {
             let issuer = &self.issuer;
@@ -576,7 +581,7 @@ impl IntentLog {
             before => Span::from_ns((7 * before.ns() + took.ns()) / 8),
         };
         for request in waiters.drain(..) {
-            // Before it was sent it waited for others; after it was flushed, for blocks before it.
+            // Before the block was sent it waited for other commits; after it was flushed, for earlier blocks.
             self.spend(sent.max(self.requests[request].since), request, Part::Tier);
             let waiting = &mut self.requests[request];
             let of_block = within(&anatomy, since.since(waiting.since));

@@ -1,4 +1,4 @@
-//! What an intent log is made of, what that promises, and how large a log it needs.
+//! Settings of an intent log, its durability guarantee, and the size of log that it needs.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,24 +11,24 @@ use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
-/// Without a log of its own, or where throughput is wanted, larger writes go where they stay, and the log names them.
+/// Without a log device, or for throughput, larger writes go to their final location, and the log references them.
 pub(super) const INDIRECT_FROM: u64 = 32 << 10;
 
-/// Which writes are logged.
+/// Policy that defines which writes are logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SyncPolicy {
-    /// Those with force unit access, and what a flush finds not yet logged.
+    /// Writes with force unit access, and all unlogged writes at a flush.
     #[default]
     Standard,
-    /// All, before they are acknowledged.
+    /// All writes, before they are acknowledged.
     Always,
-    /// None: flushes and force unit access are acknowledged and do nothing.
+    /// No writes: flushes and force unit access are acknowledged without effect.
     Disabled,
 }
 
 impl SyncPolicy {
-    /// All of them, with the words of files and expressions.
+    /// All policies, with their words in files and expressions.
     pub const ALL: [(&str, SyncPolicy); 3] = [
         ("standard", SyncPolicy::Standard),
         ("always", SyncPolicy::Always),
@@ -36,87 +36,88 @@ impl SyncPolicy {
     ];
 }
 
-/// What the log is to be good at.
+/// Optimisation goal of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Logbias {
-    /// Short waits: the log's own children are used.
+    /// Low latency: log devices are used.
     #[default]
     Latency,
-    /// Few bytes written twice: data go to main at once, and so does the log.
+    /// Few bytes written twice: data goes directly to the main pool, and so does the log.
     Throughput,
 }
 
 impl Logbias {
-    /// All of them, with the words of files and expressions.
+    /// All goals, with their words in files and expressions.
     pub const ALL: [(&str, Logbias); 2] = [
         ("latency", Logbias::Latency),
         ("throughput", Logbias::Throughput),
     ];
 }
 
-/// What the software itself takes. Drives are not in it.
+/// CPU time of the software itself, without the drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LogCpu {
-    /// Of each read.
+    /// Time per read.
     pub read: Span,
-    /// Of each write, without copying its data.
+    /// Time per write, without copying its data.
     pub write: Span,
-    /// Picoseconds to copy a byte from or to the client.
+    /// Picoseconds per byte copied from or to the client.
     pub copy_ps: u64,
-    /// Of each commit (a flush, or a write with force unit access): in the caller's thread, beside others.
+    /// Time per commit (a flush, or a write with force unit access): in the caller's thread, in parallel with others.
     pub commit: Span,
-    /// Of each log block: one after the other, whoever waits for them.
+    /// Time per log block: one block after another, for all commits.
     pub block: Span,
 }
 
-/// What an intent log is made of. Its children: main, then none, one or several logs, which are used in turn.
+/// Settings of an intent log. Its children are the main pool, followed by any number of log devices, which are used in
+/// turn.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IntentLogConfig {
-    /// Bytes that can be addressed: whole records, at most what [`IntentLogConfig::most_bytes`] leaves free of main.
+    /// Addressable bytes: whole records, at most the result of [`IntentLogConfig::most_bytes`] for the main pool.
     pub size: u64,
-    /// Bytes of the machine's memory: a tenth of it, at most 4 GiB, may be dirty; half of it keeps what was written.
+    /// Bytes of the machine's memory: a tenth of it, at most 4 GiB, may be dirty; half of it caches written data.
     pub ram: u64,
-    /// Bytes of a record, which is always written whole: a power of two, 4 KiB to 1 MiB.
+    /// Bytes per record, which is always written as a whole: a power of two, 4 KiB to 1 MiB.
     pub record: u32,
-    /// Most bytes that a transaction group writes with one command: whole records or one. ZFS joins up to 1 MiB for hard
-    /// disks and 128 KiB for flash.
+    /// Maximum bytes that a transaction group writes with one command: whole records, at least one. ZFS aggregates up
+    /// to 1 MiB for hard disks and 128 KiB for flash.
     pub run: u32,
-    /// Whether all records were written, in order, before the run; else none was.
+    /// Whether all records were written sequentially before the run; otherwise none was.
     pub filled: bool,
-    /// How many parts of main have queues of their own (the children of a stripe of mirrors): at least 1.
+    /// Number of parts of the main pool with their own queues (the children of a stripe of mirrors): at least 1.
     pub lanes: u16,
-    /// Which writes are logged.
+    /// Policy that defines which writes are logged.
     pub sync: SyncPolicy,
-    /// What the log is to be good at.
+    /// Optimisation goal of the log.
     pub logbias: Logbias,
-    /// Bytes of commits taken together, beyond which their blocks wait with what is not urgent.
+    /// Bytes of combined commits above which their blocks are queued with non-urgent writes.
     pub slog_bulk: u64,
-    /// Largest log block in bytes: a multiple of 4 KiB, 8 KiB to 128 KiB.
+    /// Maximum size of a log block in bytes: a multiple of 4 KiB, 8 KiB to 128 KiB.
     pub block: u32,
-    /// Longest time that a transaction group takes writes in.
+    /// Maximum time for which a transaction group accepts writes.
     pub txg: Span,
-    /// What the software takes.
+    /// CPU time of the software.
     pub cpu: LogCpu,
 }
 
 impl IntentLogConfig {
-    /// Bytes that may be dirty: a tenth of the memory, at most 4 GiB.
+    /// Returns the maximum of dirty bytes: a tenth of the memory, at most 4 GiB.
     pub fn dirty_max(&self) -> u64 {
         (self.ram / 10).min(4 << 30)
     }
 
-    /// Bytes that the log needs where so many bytes a second come in: two transaction groups, and at most twice what may
-    /// be dirty.
+    /// Returns the bytes of log needed at this write rate: two transaction groups, and at most twice the maximum of
+    /// dirty bytes.
     pub fn log_needed(&self, bytes_per_second: f64) -> f64 {
         let twice = 2.0 * self.dirty_max() as f64;
         (bytes_per_second * 2.0 * self.txg.seconds()).min(twice)
     }
 
-    /// Bytes that a volume may have on so much of main: new records are written before old ones are given up, the log may
-    /// be there too, and a 32nd stays free in any case.
+    /// Returns the maximum size of a volume on a main pool of this size: new records are written before old ones are
+    /// freed, the log may be there too, and 1/32 always stays free.
     pub fn most_bytes(&self, main: u64) -> u64 {
         let record = u64::from(self.record.max(1));
         let spare = (main / 32).max(4 * self.dirty_max() + 16 * record.max(LARGEST_BLOCK / 4));
@@ -135,7 +136,7 @@ impl TierSettings for IntentLogConfig {
         self.size
     }
 
-    /// Durable data are on main, or still in the log and in memory. A log in several parts is read as one.
+    /// Durable data is on the main pool, or still in the log and in memory. A log on several devices is read as one.
     fn promise(&self, children: &[Promise]) -> Promise {
         let main = children[0].loss.clone();
         let logs: Vec<Loss> = children[1..].iter().map(|log| log.loss.clone()).collect();
@@ -155,7 +156,7 @@ impl TierSettings for IntentLogConfig {
         Promise { durable, loss }
     }
 
-    /// Any of its logs.
+    /// The tier works without any of its log devices.
     fn does_without(&self, child: Child) -> bool {
         child != 0
     }
@@ -221,7 +222,7 @@ impl TierSettings for IntentLogConfig {
         true
     }
 
-    /// Five seconds are five seconds.
+    /// Five seconds do not shrink with the capacity.
     fn shrinks(&self) -> bool {
         false
     }
@@ -243,7 +244,7 @@ impl TierSettings for IntentLogConfig {
         true
     }
 
-    /// Records that are kept, and those of two groups, of which one is copied to be written.
+    /// Cached records, and those of two groups, one of which is copied for writing.
     fn data_in_memory(&self) -> u64 {
         (self.ram / 2).min(self.size) + 2 * self.dirty_max()
     }

@@ -1,11 +1,12 @@
-//! Transaction groups: what is dirty goes to main, a group at a time.
+//! Transaction groups: dirty records are written to the main pool, one group at a time.
 //!
-//! A group takes writes in until it is 5 s old or a fifth of what may be dirty is in it, or a fifth of what may be logged.
-//! Then its records are written to free slots in the order of their numbers, and with them the tables that say where they
-//! are: a tree of nodes of 4 KiB with 256 entries, of which each node above a changed one is written. Main is flushed, the
-//! root written, main is flushed again; then the group's log blocks are given up, and the places where its records were
-//! before. So main always has one group whole: what a root says is never written over before the next root is there. The
-//! next group takes writes in meanwhile, and is written after it.
+//! A group accepts writes until it is 5 s old, or contains a fifth of the maximum of dirty bytes, or a fifth of the
+//! maximum of logged bytes. Then its records are written to free slots in the order of their numbers, together with the
+//! tables that contain their locations. The tables are a tree of nodes of 4 KiB with 256 entries; each node above a
+//! changed one is written. The main pool is flushed, the root is written, and the main pool is flushed again. Then the
+//! group's log blocks and the previous locations of its records are freed. The main pool therefore always contains one
+//! complete group: data referenced by a root is never overwritten before the next root is written. Meanwhile, the next
+//! group accepts writes; it is written afterwards.
 
 use alloc::vec::Vec;
 
@@ -20,13 +21,13 @@ use crate::data::Buffers;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
-/// Percent of what may be dirty, or logged, at which a group is closed.
+/// Percentage of the maximum of dirty or logged bytes at which a group is closed.
 const CLOSES_AT: u64 = 20;
 
-/// What is being done about the group that is written.
+/// Phase of the group that is being written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
-    /// There is none.
+    /// No group is being written.
     #[default]
     Idle,
     Data,
@@ -35,45 +36,45 @@ enum Phase {
     LastFlush,
 }
 
-/// The groups.
+/// State of the transaction groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    /// The number of the open one, and of the last that is on main.
+    /// Number of the open group, and of the last one on the main pool.
     pub(super) open: u64,
     pub(super) synced: u64,
-    /// Since when the open one has something.
+    /// When the open group received its first write.
     opened: Option<Time>,
-    /// Handles of what is changed in it.
+    /// Handles of the records that are changed in it.
     pub(super) records: Vec<u32>,
-    /// Bytes logged for it, and slots of main that are given up with it: of its log blocks, and of records that commits
-    /// have put there and that have changed since.
+    /// Bytes logged for it, and slots of the main pool that are freed with it: those of its log blocks, and of records
+    /// that commits wrote there and that have changed since.
     logged: u64,
     pub(super) slots: Vec<u32>,
-    /// Where on main the next log block goes, and where that room ends.
+    /// Position of the next log block on the main pool, and the end of the space there.
     next: u64,
     end: u64,
-    /// Log blocks, and records that they name, which were sent while it is open and are in flight.
+    /// Number of log blocks, and of records that they reference, that were sent while it is open and are in flight.
     placed: u32,
-    /// It has waited long enough and is closed when the one before is written.
+    /// Whether the group is old enough, and will be closed when the previous one is written.
     ripe: bool,
     phase: Phase,
-    /// Commands of the one that is written which are in flight or wait.
+    /// Commands of the group being written that are in flight or waiting.
     left: u32,
-    /// Its records by number with the slots they go to; none for those without data.
+    /// Records of the group being written, by number, with their new slots; no slot for records without data.
     writing: Vec<(u32, u32)>,
     writing_logged: u64,
     writing_slots: Vec<u32>,
-    /// Where they were before.
+    /// Previous slots of the records.
     old: Vec<u32>,
-    /// Where the log went on when it was closed.
+    /// Position of the log when the group was closed.
     onward: Onward,
-    /// How many slots had been taken when it was closed, and when the last that is on main was.
+    /// Number of slots allocated until the group was closed, and until the last one on the main pool was closed.
     takes: u64,
     synced_takes: u64,
 }
 
 impl Groups {
-    /// Those after the one that is on main.
+    /// Creates the groups after the one that is on the main pool.
     pub(super) fn after(synced: u64) -> Groups {
         Groups {
             open: synced,
@@ -82,17 +83,18 @@ impl Groups {
         }
     }
 
-    /// So many bytes are logged for the open group.
+    /// Counts `bytes` bytes logged for the open group.
     pub(super) fn log(&mut self, bytes: u64) {
         self.logged += bytes;
     }
 
-    /// Bytes that are logged and not given up.
+    /// Returns the bytes that are logged and not freed.
     pub(super) fn logged(&self) -> u64 {
         self.logged + self.writing_logged
     }
 
-    /// Where a log block goes on main: behind the last one in a slot, or into another, or as many as it needs.
+    /// Returns the position of a log block on the main pool: after the last one in its slot, in another slot, or in as
+    /// many slots as it needs.
     pub(super) fn place_on_main(
         &mut self,
         bytes: u64,
@@ -111,12 +113,12 @@ impl Groups {
         Some(at)
     }
 
-    /// Where a short one would go without another slot; 0 if nowhere.
+    /// Returns the position of a short block that needs no further slot; 0 if there is none.
     pub(super) fn next_on_main(&self) -> u64 {
         if self.next < self.end { self.next } else { 0 }
     }
 
-    /// A log block, or a record that one names, is sent: of which group it is.
+    /// A log block, or a record that it references, is sent: returns its group.
     pub(super) fn sends(&mut self) -> u64 {
         self.placed += 1;
         self.open
@@ -124,7 +126,7 @@ impl Groups {
 }
 
 impl IntentLog {
-    /// There is something in the open group.
+    /// The open group contains a change.
     pub(super) fn open_group(&mut self, now: Time) {
         if self.groups.opened.is_none() {
             self.groups.opened = Some(now);
@@ -133,7 +135,7 @@ impl IntentLog {
         }
     }
 
-    /// A group may have been open for long enough.
+    /// A group may have reached its maximum age.
     pub(super) fn group_is_old<W: Way>(&mut self, now: Time, way: &mut W) {
         let old = |opened: Time| opened + self.config.txg <= now;
         if self.groups.opened.is_some_and(old) {
@@ -142,7 +144,7 @@ impl IntentLog {
         }
     }
 
-    /// The open group is closed if enough is in it.
+    /// Closes the open group if it contains enough.
     pub(super) fn kick_group<W: Way>(&mut self, now: Time, way: &mut W) {
         let dirty = self.groups.records.len() as u64 * self.record;
         let enough = self.dirty_max * CLOSES_AT / 100;
@@ -153,7 +155,7 @@ impl IntentLog {
         }
     }
 
-    /// The open group is written, unless the one before it still is.
+    /// Starts to write the open group, unless the previous one is still being written.
     fn close_group<W: Way>(&mut self, now: Time, way: &mut W) {
         let groups = &mut self.groups;
         if groups.phase != Phase::Idle || groups.opened.is_none() || self.suspended {
@@ -172,7 +174,7 @@ impl IntentLog {
         }
         let mut handles = core::mem::take(&mut self.groups.records);
         handles.sort_unstable_by_key(|&it| self.records.get(it).number);
-        // One more than there are commands, until all are on their way; blocks that are still in flight are among them.
+        // One more than the number of commands, until all are sent; blocks that are still in flight are included.
         self.groups.left = 1 + core::mem::take(&mut self.groups.placed);
         self.write_records(&handles, way);
         handles.clear();
@@ -186,7 +188,7 @@ impl IntentLog {
         self.group_goes_on(now, true, way);
     }
 
-    /// Chooses slots for the records and writes those that lie together with one command.
+    /// Allocates slots for the records and writes adjacent ones with one command.
     fn write_records<W: Way>(&mut self, handles: &[u32], way: &mut W) {
         let longest = (u64::from(self.config.run) / self.record).max(1) as u32;
         let mut run: Option<(u32, u32, u32)> = None;
@@ -198,7 +200,7 @@ impl IntentLog {
             let early = core::mem::replace(&mut record.early, NONE);
             let (hole, data, early_sum) = (record.hole, record.data, record.early_sum);
             if hole || early != NONE {
-                // There is nothing to write, or a commit has put it there already.
+                // There is nothing to write, or a commit has already written it there.
                 self.groups.writing.push((handle, early));
                 self.dirty -= if hole { 0 } else { self.record };
                 self.tables
@@ -254,7 +256,7 @@ impl IntentLog {
         );
     }
 
-    /// The data of so many records of the group, in a buffer one after the other.
+    /// Returns a buffer with the data of `count` records of the group, in sequence.
     fn together<W: Way>(&self, first: u32, count: u32, way: &mut W) -> Payload {
         let payload = way.buffers().take(count * self.config.record);
         for index in 0..count {
@@ -266,7 +268,7 @@ impl IntentLog {
         payload
     }
 
-    /// Writes each node of the tables that has changed, together.
+    /// Writes each changed node of the tables, together.
     fn write_tables<W: Way>(&mut self, way: &mut W) {
         let (mut command, mut used) = (Command::write(0, 0, 0), self.tables.per());
         for level in 0..LEVELS {
@@ -311,7 +313,7 @@ impl IntentLog {
         }
     }
 
-    /// The root of the group that is being written.
+    /// Returns the root of the group that is being written.
     pub(super) fn root(&self, onward: Onward) -> Root {
         Root {
             pool: self.life.pool,
@@ -327,7 +329,7 @@ impl IntentLog {
         }
     }
 
-    /// A log block, or a record that one names, has ended that was sent while this group was open.
+    /// A log block, or a record that it references, has completed that was sent while this group was open.
     pub(super) fn has_sent<W: Way>(&mut self, now: Time, group: u64, good: bool, way: &mut W) {
         if group < self.groups.open && self.groups.phase != Phase::Idle {
             self.group_goes_on(now, good, way);
@@ -336,24 +338,24 @@ impl IntentLog {
         }
     }
 
-    /// Slots that were taken since the last group that is on main was closed.
+    /// Returns the slots allocated since the last group on the main pool was closed.
     pub(super) fn takes(&self) -> u64 {
         self.room.takes() - self.groups.synced_takes
     }
 
-    /// Slots that one record and the tables above it may take.
+    /// Returns the maximum number of slots for one record and the table nodes above it.
     fn slots_of_record(&self) -> u64 {
         1 + (LEVELS as u64).div_ceil(self.tables.per())
     }
 
-    /// How many slots are taken at most between two groups where no record is committed again and again: log blocks on
-    /// main are looked for among these.
+    /// Returns the maximum number of slots allocated between two groups if no record is committed repeatedly: log
+    /// blocks on the main pool are searched in these.
     pub(super) fn most_takes(&self) -> u64 {
         let dirty = self.dirty_max / self.record + 2;
         dirty * self.slots_of_record() + 2 * dirty + 64
     }
 
-    /// There may be less free room on main than the open group needs; and there is a group that will give up some.
+    /// Whether the main pool may have less free space than the open group needs, while another group will free some.
     pub(super) fn is_short(&self) -> bool {
         let groups = &self.groups;
         let records = groups.records.len() as u64 + 4;
@@ -362,7 +364,7 @@ impl IntentLog {
         goes_on && u64::from(self.room.free()) < needed
     }
 
-    /// Records of the group are on main.
+    /// Records of the group are on the main pool.
     pub(super) fn run_written<W: Way>(
         &mut self,
         (first, count): (u32, u32),
@@ -382,7 +384,7 @@ impl IntentLog {
         }
     }
 
-    /// A command of the group that is written has ended: what comes next, if it was the last.
+    /// A command of the group being written has completed. If it was the last, starts the next phase.
     pub(super) fn group_goes_on<W: Way>(&mut self, now: Time, good: bool, way: &mut W) {
         if !good {
             self.suspended = true;
@@ -427,7 +429,7 @@ impl IntentLog {
         }
     }
 
-    /// The group is on main: its log is given up, and the next one may have waited for it.
+    /// The group is on the main pool: frees its log; the next group may have waited for that.
     fn end_group<W: Way>(&mut self, now: Time, way: &mut W) {
         self.groups.phase = Phase::Idle;
         self.groups.left = 0;
@@ -452,7 +454,7 @@ impl IntentLog {
         self.release_held(now, way);
     }
 
-    /// Slots of log blocks, and where records and tables were before, may be used again.
+    /// Frees the slots of log blocks, and the previous locations of records and tables.
     fn give_up_slots(&mut self) {
         let groups = &mut self.groups;
         self.tables.take_empty(&mut groups.old);
@@ -462,7 +464,7 @@ impl IntentLog {
         self.room.have_retired();
     }
 
-    /// Power went, and the log has been read: what was dirty is where it would have gone.
+    /// Power was cut, and the log has been replayed: dirty data is at its final locations.
     pub(super) fn settle_after_power_cut(&mut self) {
         for index in 0..self.groups.records.len() {
             let record = *self.records.get(self.groups.records[index]);

@@ -1,111 +1,112 @@
-//! What an intent log's volume looks like on its media, in little-endian bytes.
+//! On-disk format of an intent log's volume, in little-endian bytes.
 //!
-//! *Main* begins with places for roots, written in turn. A *root* says where the tables of a transaction group are, and
-//! where the log goes on behind it. *Tables* are nodes of 4 KiB with 256 entries of 16 bytes, each with the sum of what it
-//! points to. A *log block* begins with a header of 192 bytes, and each write in it with an entry of as many. A header has
-//! the number after that of the block before it, that header's checksum, and where on each log and on main the next may be:
-//! so the chain is followed from the root to the first block that is missing, across logs that failed meanwhile. The last
-//! 8 KiB of each log hold two copies of a label.
+//! The *main pool* begins with positions for roots, which are written in turn. A *root* contains the locations of a
+//! transaction group's tables, and the position of the log after the group. *Tables* are nodes of 4 KiB with 256
+//! entries of 16 bytes; each entry has the checksum of the data that it references. A *log block* begins with a header
+//! of 192 bytes, and each write in it with an entry of 192 bytes. A header has the next number after the previous
+//! block, the checksum of the previous header, and the possible positions of the next block on each log device and on
+//! the main pool. The chain can therefore be followed from the root to the first missing block, across log devices that
+//! failed meanwhile. The last 8 KiB of each log device contain two copies of a label.
 //!
-//! Leaves out: who reads and writes it.
+//! Not here: reading and writing these structures.
 
 use alloc::vec::Vec;
 
 use crate::data::crc32c;
 use crate::tier::record::{BLOCK, Cursor, Pen, seal, sealed};
 
-/// Most bytes of a log block, and of a piece of a record of data in it.
+/// Maximum bytes of a log block, and of a piece of a record's data in it.
 pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
-/// What a log block has beside its records, and what each record has beside its data.
+/// Overhead of a log block in addition to its records, and of each record in addition to its data.
 pub(super) const HEADER: u64 = 192;
-/// A log block is written in whole units of this.
+/// A log block is written in whole units of this size.
 pub(super) const UNIT: u64 = 4096;
-/// No part of a sector is logged without the rest.
+/// Sectors are logged only as a whole.
 pub(super) const SECTOR: u64 = 512;
 const ROOT: [u8; 8] = *b"DL-GROUP";
 const LABEL: [u8; 8] = *b"DL-ZILOG";
 const LOG_BLOCK: [u8; 4] = *b"DLZB";
-/// The version of labels.
+/// Format version of labels.
 const VERSION: u32 = 1;
-/// The version of roots that is written; version 1, which has no [`Root::labelled`], is read too.
+/// Format version of roots that is written; version 1, which lacks [`Root::labelled`], can be read too.
 const ROOT_VERSION: u32 = 2;
 
-/// Places for roots: at least so many.
+/// Minimum number of positions for roots.
 const FEWEST_ROOTS: u64 = 8;
-/// Bytes at the end of a log for two copies of its label.
+/// Bytes at the end of a log device for two copies of its label.
 pub(super) const LABELS: u64 = 2 * UNIT;
-/// Entries of a node of the tables.
+/// Entries per node of the tables.
 pub(super) const ENTRIES: usize = 256;
-/// Most logs that a block's header has room for.
+/// Maximum number of log devices in a block's header.
 pub(super) const MOST_LOGS: usize = 32;
-/// What a block's length is counted in.
+/// Unit of a block's length.
 const GRAIN: u64 = 64;
 
-/// How many slots of main are kept for roots.
+/// Returns the number of slots of the main pool that are reserved for roots.
 pub(super) fn root_slots(record: u64) -> u32 {
     (FEWEST_ROOTS * UNIT).div_ceil(record) as u32
 }
 
-/// The places of roots on main.
+/// Returns the number of root positions on the main pool.
 pub(super) fn root_places(record: u64) -> u64 {
     record.max(FEWEST_ROOTS * UNIT) / UNIT
 }
 
-/// Where the root of this number is.
+/// Returns the offset of the root with this number.
 pub(super) fn root_at(number: u64, record: u64) -> u64 {
     number % root_places(record) * UNIT
 }
 
-/// Bytes of a log that its ring has.
+/// Returns the bytes of a log device's ring.
 pub(super) fn ring_bytes(log: u64) -> u64 {
     (log / UNIT * UNIT).saturating_sub(LABELS)
 }
 
-/// Where a copy of the label, 0 or 1, is on a log of so many bytes.
+/// Returns the offset of label copy 0 or 1 on a log device of `log` bytes.
 pub(super) fn label_at(log: u64, copy: u64) -> u64 {
     ring_bytes(log) + copy * UNIT
 }
 
-/// A pool's number, as far as a log block has room for it.
+/// Returns a pool's identifier, reduced to the size available in a log block.
 pub(super) fn folded(pool: u128) -> u64 {
     (pool >> 64) as u64 ^ pool as u64
 }
 
-/// Where the log goes on.
+/// Position of the next log block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Onward {
-    /// The number of the next block, and the checksum of the header before it.
+    /// Number of the next block, and the checksum of the previous header.
     pub(super) number: u64,
     pub(super) previous: u32,
-    /// Where it may be: on each log, in units of 4 KiB; on main behind the block before it, in bytes, 0 if there is no room;
-    /// and from which slot of main on.
+    /// Possible positions of the next block: on each log device, in units of 4 KiB; on the main pool after the previous
+    /// block, in bytes, 0 if it does not fit; and the first slot of the main pool to search.
     pub(super) heads: Vec<u32>,
     pub(super) main: u64,
     pub(super) cursor: u32,
 }
 
-/// The root of a transaction group.
+/// Root of a transaction group.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Root {
     pub(super) pool: u128,
-    /// Which life of the volume it is of: each start begins another.
+    /// Epoch of the volume: each start begins a new one.
     pub(super) epoch: u32,
-    /// One more than the group's number.
+    /// Number of the group plus one.
     pub(super) number: u64,
-    /// Bytes of a record and of the volume, slots of main, whether all records were there from the beginning.
+    /// Bytes of a record and of the volume, slots of the main pool, and whether all records existed from the beginning.
     pub(super) record: u32,
     pub(super) size: u64,
     pub(super) slots: u32,
     pub(super) filled: bool,
     pub(super) onward: Onward,
-    /// By log: the epoch that its label has at least. A log with an older one is an old copy.
+    /// By log device: minimum epoch of its label. A log device with an older label is an old copy.
     pub(super) labelled: Vec<u32>,
-    /// Where the uppermost nodes are, in units of 4 KiB, with their sums; 0 is none.
+    /// Positions of the topmost nodes, in units of 4 KiB, with their checksums; 0 for none.
     pub(super) nodes: Vec<(u64, u32)>,
 }
 
 impl Root {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         let mut pen = Pen {
@@ -140,7 +141,7 @@ impl Root {
         block
     }
 
-    /// The root that these bytes are; nothing if they are none.
+    /// Decodes a root; `None` if it is invalid.
     pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Root> {
         let mut cursor = Cursor { bytes: block };
         let is_root = cursor.take() == ROOT;
@@ -169,7 +170,7 @@ impl Root {
         }
         onward.heads = (0..heads).map(|_| cursor.word()).collect();
         root.labelled = match version {
-            // One start may have been cut before it wrote the labels.
+            // One start may have been interrupted before it wrote the labels.
             1 => alloc::vec![root.epoch.saturating_sub(1); heads],
             _ => (0..heads).map(|_| cursor.word()).collect(),
         };
@@ -178,26 +179,26 @@ impl Root {
     }
 }
 
-/// What a log block begins with.
+/// Header of a log block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Header {
-    /// The pool's number, [`folded`].
+    /// Identifier of the pool, [`folded`].
     pub(super) pool: u64,
-    /// As [`Root::epoch`].
+    /// See [`Root::epoch`].
     pub(super) epoch: u32,
-    /// How many writes are in it, and how many bytes it has with this header.
+    /// Number of writes, and bytes including this header.
     pub(super) count: u16,
     pub(super) bytes: u32,
-    /// All blocks up to this number were durable when it was written: one that is missing was lost.
+    /// All blocks up to this number were durable when this one was written: if one is missing, it was lost.
     pub(super) durable: u64,
-    /// The [sum](crate::data::sum) of what comes behind this header.
+    /// [Checksum](crate::data::sum) of the bytes after this header.
     pub(super) sum: u32,
-    /// Its own number and the checksum of the header before; and where the next may be.
+    /// Number of this block, checksum of the previous header, and possible positions of the next block.
     pub(super) onward: Onward,
 }
 
 impl Header {
-    /// Its bytes, and their checksum.
+    /// Returns the encoded bytes, and their checksum.
     pub(super) fn encode(&self) -> ([u8; HEADER as usize], u32) {
         let mut bytes = [0; HEADER as usize];
         let mut pen = Pen {
@@ -225,7 +226,7 @@ impl Header {
         (bytes, sum)
     }
 
-    /// The header that these bytes begin with, and its checksum; nothing if there is none.
+    /// Decodes the header at the start of these bytes, and returns it with its checksum; `None` if it is invalid.
     pub(super) fn decode(block: &[u8]) -> Option<(Header, u32)> {
         let mut bytes: [u8; HEADER as usize] = block.get(..HEADER as usize)?.try_into().ok()?;
         let mut cursor = Cursor { bytes: block };
@@ -259,14 +260,14 @@ impl Header {
     }
 }
 
-/// What a log block has of a write.
+/// Form of a write in a log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Content {
-    /// Its data are behind the entry.
+    /// The data is after the entry.
     Data,
-    /// They are in a record that a commit has put on main.
+    /// The data is in a record that a commit has written to the main pool.
     Named,
-    /// It reads as zeroes.
+    /// The range reads as zeroes.
     Zeroes,
 }
 
@@ -275,16 +276,16 @@ pub(super) enum Content {
 pub(super) struct Entry {
     pub(super) offset: u64,
     pub(super) bytes: u32,
-    /// The transaction group that it is in.
+    /// Transaction group of the write.
     pub(super) group: u64,
     pub(super) content: Content,
-    /// Of what is named: the slot, and the sum of the whole record.
+    /// For a reference: slot and checksum of the whole record.
     pub(super) slot: u32,
     pub(super) sum: u32,
 }
 
 impl Entry {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; HEADER as usize] {
         let mut bytes = [0; HEADER as usize];
         let mut pen = Pen {
@@ -300,7 +301,7 @@ impl Entry {
         bytes
     }
 
-    /// The entry that these bytes begin with; nothing if there is none.
+    /// Decodes the entry at the start of these bytes; `None` if it is invalid.
     pub(super) fn decode(block: &[u8]) -> Option<Entry> {
         let mut cursor = Cursor {
             bytes: block.get(..HEADER as usize)?,
@@ -323,19 +324,19 @@ impl Entry {
     }
 }
 
-/// What a log says of itself.
+/// Label of a log device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Label {
     pub(super) pool: u128,
-    /// As [`Root::epoch`], when this was written.
+    /// See [`Root::epoch`], at the time of writing.
     pub(super) epoch: u32,
-    /// Which of so many logs it is.
+    /// Index of this log device, and number of log devices.
     pub(super) log: u16,
     pub(super) logs: u16,
 }
 
 impl Label {
-    /// Its bytes.
+    /// Returns the encoded bytes.
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         let mut pen = Pen {
@@ -352,7 +353,7 @@ impl Label {
         block
     }
 
-    /// The label that these bytes are; nothing if they are none.
+    /// Decodes a label; `None` if it is invalid.
     pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Label> {
         let mut cursor = Cursor { bytes: block };
         if cursor.take() != LABEL || cursor.word() != VERSION {

@@ -1,17 +1,18 @@
-//! Intent log: writes are acknowledged from memory, what must be durable at once goes to a log, and all of it goes to main
-//! in transaction groups, copy-on-write, as ZFS does it.
+//! Intent log: writes are acknowledged from memory; data that must be durable at once goes to a log; all data goes to
+//! the main pool in transaction groups, copy-on-write, as in ZFS.
 //!
-//! A volume is one object, as a zvol is: a commit (a flush, or a write with force unit access) logs all writes of it that
-//! are not logged yet. Dirty records are in memory; a write of a part of a record that is not there reads it from main
-//! first. Writes are delayed above 60 % of what may be dirty, and wait at 100 %.
+//! A volume is one object, like a zvol: a commit (a flush, or a write with force unit access) logs all its unlogged
+//! writes. Dirty records are in memory. A partial write of a record that is not in memory first reads it from the main
+//! pool. Writes are delayed above 60 % of the maximum of dirty bytes, and wait at 100 %.
 //!
-//! Where there are data, records, tables, roots and log blocks have them ([`layout`]), and after a crash the log is read
-//! from the last group on main up to its first gap ([`recover`]). In virtual time that takes none.
+//! If the pool has data, records, tables, roots and log blocks are stored with their content ([`layout`]). After a
+//! crash, the log is read from the last group on the main pool up to its first gap ([`recover`]), which takes no
+//! virtual time.
 //!
-//! Leaves out: compression, what it costs to sum data, the ARC (a read finds only what was written lately), several volumes
-//! that share a group, the edges of what is trimmed (as a zvol leaves them). Source: the behaviour of OpenZFS at be7657e as its
-//! documentation (zfs.4, zfsprops.7) and the comments of its sources tell it; what the software takes is measured by nobody
-//! who says where, so that it is a setting.
+//! Not modelled: compression, the cost of checksums, the ARC (a read hits only recently written data), several volumes
+//! that share a group, the partial records of a trim (unchanged, as in a zvol). Source: the behaviour of OpenZFS at
+//! be7657e according to its documentation (zfs.4, zfsprops.7) and the comments in its sources. No published measurement
+//! of the software's CPU time states its hardware, so it is a setting.
 
 mod blocks;
 mod chain;
@@ -54,7 +55,7 @@ use crate::time::{Span, Time};
 
 const MAIN: Child = 0;
 
-/// What falls due, with the number of what it is about.
+/// Scheduled event, with the number of its object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Due {
     /// The software has worked on a request: read, write, delay, commit.
@@ -62,16 +63,16 @@ enum Due {
     Enter(u32),
     Delayed(u32),
     Commit(u32),
-    /// A block has waited long enough for others.
+    /// A block has waited for other commits for the maximum time.
     Waited(u32),
-    /// The software has made a block ready.
+    /// The software has prepared a block.
     Issue(u32),
-    /// A transaction group has been open for long enough.
+    /// A transaction group has reached its maximum age.
     Group,
 }
 
 impl Due {
-    /// The last bits are the number.
+    /// Number of low bits that contain the number.
     const BITS: u32 = 28;
 
     fn pack(self) -> u32 {
@@ -102,21 +103,21 @@ impl Due {
     }
 }
 
-/// What a command to a child was for.
+/// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// A record is read, of which a part will be written.
+    /// A record is read because part of it will be written.
     Fill {
         handle: u32,
     },
-    /// A part of a client's read: so many records from this one on, which was in this slot.
+    /// A part of a client's read: this number of records, starting with this one, which was in this slot.
     Read {
         request: u32,
         first: u32,
         slot: u32,
         count: u32,
     },
-    /// A log block, or a record that it names, or their flush.
+    /// A log block, a record that it references, or their flush.
     Block {
         block: u32,
     },
@@ -126,24 +127,24 @@ enum What {
     BlockFlush {
         block: u32,
     },
-    /// So many records of the group that is being written, from this one on.
+    /// This number of records of the group being written, starting with this one.
     Run {
         first: u32,
         count: u32,
     },
-    /// What the group has beside records: its tables, flushes and the root.
+    /// Other commands of the group: its tables, flushes and the root.
     Group,
 }
 
-/// A command that a child has, or that waits before it.
+/// A command that is outstanding at a child, or queued for it.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     what: What,
     child: Child,
     urgency: Option<Urgency>,
-    /// What its data are in, unless that belongs to a log block; of one record's, what the record has lent.
+    /// Buffer of its data, unless it belongs to a log block; for a single record, the buffer lent by the record.
     payload: Payload,
-    /// Of a log block or a record that it names, the group that was open; of a read, the room's turn.
+    /// For a log block or a record that it references, the group that was open; for a read, the current turn of `Room`.
     since: u64,
 }
 
@@ -154,19 +155,19 @@ struct Unlogged {
     bytes: u32,
     content: Content,
     group: u64,
-    /// Of what is named: where it is on main, and its sum.
+    /// For a reference: slot on the main pool, and checksum.
     slot: u32,
     sum: u32,
 }
 
-/// Whose volume it is, and which life of it: a start begins another.
+/// Identity of the volume, and its epoch: each start begins a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Life {
     pool: u128,
     epoch: u32,
 }
 
-/// An intent log.
+/// An intent log over its children.
 #[derive(Clone, Debug)]
 pub struct IntentLog {
     config: IntentLogConfig,
@@ -178,33 +179,33 @@ pub struct IntentLog {
     waits: Slab<Wait>,
     records: Records,
     room: Room,
-    /// Of the logs: child 1 is the first.
+    /// Rings of the log devices: child 1 is the first.
     rings: Vec<Ring>,
     queues: Vec<Queue>,
     asked: Slab<Asked>,
-    /// Writes that wait for room.
+    /// Writes that wait until dirty bytes are below the maximum.
     held: VecDeque<u32>,
-    /// When the last delayed write goes on.
+    /// When the last delayed write continues.
     wakeup: Time,
     unlogged: VecDeque<Unlogged>,
     issuer: Issuer,
     groups: Groups,
     tables: Tables,
     life: Life,
-    /// By log: the epoch of its label.
+    /// By log device: epoch of its label.
     labelled: Vec<u32>,
-    /// Main did not take a write of a group, or something durable is missing: nothing is acknowledged any more.
+    /// A write of a group to the main pool failed, or durable data is missing: no further writes are acknowledged.
     suspended: bool,
     log_bytes: u64,
-    /// Blocks that found no room on a log.
+    /// Number of blocks that did not fit on a log device.
     full_blocks: u64,
     hit: u64,
     missed: u64,
     cpu: Span,
 }
 
-/// What took so long, of which a child's command took what its anatomy says: what is left is this tier's, and what is too
-/// much was before.
+/// Returns the breakdown of a time `took` that includes a child's command with this anatomy: the rest is attributed to
+/// this tier, and an excess of the anatomy was before that time.
 fn within(anatomy: &Anatomy, took: Span) -> Anatomy {
     let total = anatomy.total();
     if total > took {
@@ -257,13 +258,13 @@ impl IntentLog {
         self.events.push(at, due.pack());
     }
 
-    /// The software works: when it is done.
+    /// The software starts work; schedules its end.
     fn work(&mut self, now: Time, takes: Span, due: Due) {
         self.cpu += takes;
         self.at(now + takes, due);
     }
 
-    /// Sends a command to a child, or lets it wait before it if it is one of those that are counted.
+    /// Sends a command to a child, or queues it if its kind is limited.
     fn send<W: Way>(
         &mut self,
         (child, what): (Child, What),
@@ -293,7 +294,7 @@ impl IntentLog {
         }
     }
 
-    /// Sends what waits before a child, as far as it may go.
+    /// Sends queued commands of a child, as far as limits allow.
     fn pump<W: Way>(&mut self, child: Child, way: &mut W) {
         let limit = bulk_limit(self.dirty, self.dirty_max);
         let lanes = if child == MAIN { self.config.lanes } else { 1 };
@@ -304,14 +305,14 @@ impl IntentLog {
         }
     }
 
-    /// How much is dirty has changed, and with it how many may be in flight.
+    /// The number of dirty bytes has changed, and with it the limit of commands in flight.
     fn pump_all<W: Way>(&mut self, way: &mut W) {
         for child in 0..self.queues.len() {
             self.pump(child as Child, way);
         }
     }
 
-    /// Where the log goes on from now.
+    /// Returns the current position of the log.
     fn onward(&self) -> Onward {
         Onward {
             number: self.issuer.last + 1,
@@ -322,7 +323,7 @@ impl IntentLog {
         }
     }
 
-    /// Bytes that would be lost now.
+    /// Returns the ranges that a power cut now would lose.
     fn at_risk_ranges(&self) -> impl Iterator<Item = Range> {
         let in_blocks = self.issuer.carried();
         let range = |it: &Unlogged| Range {
@@ -412,8 +413,9 @@ impl Tier for IntentLog {
         }
     }
 
-    /// A log that answers again is used again: what it holds from before is not needed, as main has it or will have it.
-    /// One that was absent at the start has no label of this life and stays unused until the next.
+    /// A log device that responds again is used again: its old content is not needed, because the main pool has or will
+    /// have that data. A log device that was absent at the start has no label of this epoch and stays unused until the
+    /// next start.
     fn returned<W: Way>(&mut self, _now: Time, child: Child, _way: &mut W) {
         if child != MAIN {
             let log = usize::from(child) - 1;
@@ -421,7 +423,8 @@ impl Tier for IntentLog {
         }
     }
 
-    /// What is neither logged nor on main. What children would lose is in the log or was not durable yet.
+    /// Data that is neither logged nor on the main pool. Data that children would lose is in the log or was not durable
+    /// yet.
     fn at_risk(&self, _children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         ranges.extend(self.at_risk_ranges());
     }
@@ -450,7 +453,7 @@ impl Tier for IntentLog {
         }
     }
 
-    /// What was logged is there again when power comes back.
+    /// Logged data is available again when power returns.
     fn power_cut(&mut self, _now: Time) {
         self.events = Events::default();
         self.requests = Slab::default();

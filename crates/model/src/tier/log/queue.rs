@@ -1,26 +1,26 @@
-//! What waits before a child: urgent writes first, and of each kind no more in flight than ZFS lets a disk have.
+//! Queue of a child: urgent writes first, and for each kind a limit of commands in flight, as in ZFS.
 
 use alloc::collections::VecDeque;
 
 use crate::command::Command;
 
-/// Urgent writes in flight at one queue of a child.
+/// Maximum number of urgent writes in flight per queue of a child.
 const URGENT: u32 = 10;
-/// Others, while little is dirty; and while much is.
+/// Maximum number of others, with few and with many dirty bytes.
 const BULK: (u32, u32) = (2, 10);
-/// Percent of what may be dirty between which that changes.
+/// Percentages of the maximum of dirty bytes between which that limit rises.
 const BY_DIRTY: (u64, u64) = (30, 60);
 
-/// How urgent a write is.
+/// Urgency of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Urgency {
-    /// Somebody waits.
+    /// A commit waits for the write.
     Urgent,
-    /// Of a transaction group, or of a commit so large that others come first.
+    /// A write of a transaction group, or of a commit so large that others come first.
     Bulk,
 }
 
-/// Others in flight at one queue of a child, where so much is dirty of what may be.
+/// Returns the limit of other writes per queue of a child, for `dirty` of `most` dirty bytes.
 pub(super) fn bulk_limit(dirty: u64, most: u64) -> u32 {
     let (from, to) = (most * BY_DIRTY.0 / 100, most * BY_DIRTY.1 / 100);
     let above = dirty.clamp(from, to) - from;
@@ -28,7 +28,7 @@ pub(super) fn bulk_limit(dirty: u64, most: u64) -> u32 {
     BULK.0 + more as u32
 }
 
-/// The queue of one child.
+/// Queue of one child.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     urgent: VecDeque<(u32, Command)>,
@@ -37,7 +37,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// It waits, under its token.
+    /// Queues a command under its token.
     pub(super) fn push(&mut self, urgency: Urgency, token: u32, command: Command) {
         match urgency {
             Urgency::Urgent => self.urgent.push_back((token, command)),
@@ -45,7 +45,7 @@ impl Queue {
         }
     }
 
-    /// The next that may go, of a child with so many queues of its own.
+    /// Removes and returns the next command that may be sent, for a child with `lanes` queues.
     pub(super) fn pop(&mut self, lanes: u32, bulk_limit: u32) -> Option<(u32, Command)> {
         if self.in_flight.0 < URGENT * lanes
             && let Some(next) = self.urgent.pop_front()
@@ -61,7 +61,7 @@ impl Queue {
         None
     }
 
-    /// One has come back.
+    /// A command of this urgency has completed.
     pub(super) fn done(&mut self, urgency: Urgency) {
         match urgency {
             Urgency::Urgent => self.in_flight.0 -= 1,
@@ -69,7 +69,7 @@ impl Queue {
         }
     }
 
-    /// None waits or is in flight any more.
+    /// Removes all commands and resets the counts.
     pub(super) fn clear(&mut self) {
         self.urgent.clear();
         self.bulk.clear();

@@ -1,9 +1,9 @@
-//! Records in memory: which are dirty in which transaction group, which are being read, which are kept.
+//! Records in memory: which are dirty in which transaction group, which are being read, which are cached.
 //!
-//! A record is dirty in the open group, in the one that is being written, or in both; it counts its whole size for each,
-//! as ZFS counts it. What is clean again stays until the room is wanted, what was written longest ago goes first; what is
-//! only read is not kept (ZFS's ARC would: a read here costs what it costs without it). Where there are data a record in
-//! memory has a buffer with the newest of them, or none if they are zeroes.
+//! A record is dirty in the open group, in the group being written, or in both; its whole size counts for each, as in
+//! ZFS. Clean records stay until their memory is needed; the record that was written longest ago is evicted first.
+//! Records that are only read are not cached (ZFS's ARC would cache them: here, a read always has the cost of a miss).
+//! If the pool has data, a record in memory has a buffer with its newest data, or no buffer if the data is zeroes.
 
 use alloc::collections::VecDeque;
 
@@ -12,41 +12,41 @@ use crate::data::Buffers;
 use crate::engine::Slab;
 use crate::tier::table::Table;
 
-/// No slot, or no waiter.
+/// Marks the absence of a slot or a waiting request.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A record in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Which.
+    /// Number of the record.
     pub(super) number: u32,
-    /// Of its place in the queue of the clean; 0 if it has none.
+    /// Stamp of its position in the queue of clean records; 0 if it is not in the queue.
     stamp: u64,
-    /// Dirty in the open group, and in the one that is being written.
+    /// Whether it is dirty in the open group, and in the group being written.
     pub(super) open: bool,
     pub(super) syncing: bool,
-    /// It is being read from main; and all of it has been written meanwhile.
+    /// Whether it is being read from the main pool; and whether all of it has been written meanwhile.
     pub(super) reading: bool,
     pub(super) over: bool,
-    /// It has no data any more: all of it was trimmed.
+    /// Whether it has no data any more: all of it was trimmed.
     pub(super) hole: bool,
-    /// Where on main a commit has put it already as it is in the open group, and the sum of that.
+    /// Slot on the main pool where a commit has already written its state in the open group, and the checksum of that.
     pub(super) early: u32,
     pub(super) early_sum: u32,
-    /// Its data.
+    /// Buffer with its data.
     pub(super) data: Payload,
-    /// They are on their way to main from where they are: what changes them gets a copy first.
+    /// Whether the buffer is in use by a write to the main pool: a change must copy the data first.
     lent: bool,
-    /// The first of those that wait for it to be read.
+    /// The first request that waits for it to be read.
     pub(super) waiters: u32,
 }
 
-/// The records in memory, by handles.
+/// The records in memory, by handle.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     of: Table,
     records: Slab<Record>,
-    /// Handles with their stamps, those clean for longest first.
+    /// Handles with their stamps, the longest clean first.
     clean: VecDeque<(u32, u64)>,
     stamps: u64,
     held: u64,
@@ -54,7 +54,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// For so many records, of which at most so many are kept.
+    /// Creates the table for `count` records, of which at most `most` are cached.
     pub(super) fn new(count: u64, most: u64) -> Records {
         Records {
             of: Table::new(count),
@@ -66,7 +66,7 @@ impl Records {
         }
     }
 
-    /// The handle of a record that is in memory, or on its way there.
+    /// Returns the handle of a record that is in memory or being read.
     #[inline]
     pub(super) fn find(&self, number: u64) -> Option<u32> {
         self.of.get(number)
@@ -82,7 +82,7 @@ impl Records {
         &mut self.records[handle]
     }
 
-    /// The handle of a record, which is in memory from now on.
+    /// Returns the handle of a record, adding it to memory if necessary.
     pub(super) fn take(&mut self, number: u64) -> u32 {
         if let Some(handle) = self.find(number) {
             return handle;
@@ -106,19 +106,19 @@ impl Records {
         handle
     }
 
-    /// It is dirty in the open group; whether it was not before.
+    /// Makes a record dirty in the open group; returns whether it was not before.
     pub(super) fn dirty(&mut self, handle: u32) -> bool {
         let record = &mut self.records[handle];
         record.stamp = 0;
         !core::mem::replace(&mut record.open, true)
     }
 
-    /// Whether it is changed in the open group, or in the one that is being written.
+    /// Whether a record is changed in the open group, or in the group being written.
     pub(super) fn is_changed(&self, handle: u32) -> bool {
         self.records[handle].open || self.records[handle].syncing
     }
 
-    /// Nothing goes on with it, if so: it waits to be forgotten, and so many others go as are too many.
+    /// If a record is idle, queues it for eviction, and evicts other records above the maximum.
     pub(super) fn settle(&mut self, handle: u32, buffers: &mut impl Buffers) {
         let record = &mut self.records[handle];
         if record.open || record.syncing || record.reading {
@@ -139,21 +139,21 @@ impl Records {
         }
     }
 
-    /// Its data, to be written to main as they are now, until [`Records::returned`].
+    /// Returns the buffer of a record, to be written to the main pool unchanged, until [`Records::returned`].
     pub(super) fn lend(&mut self, handle: u32) -> Payload {
         let record = &mut self.records[handle];
         record.lent = true;
         record.data
     }
 
-    /// What was lent has been written: the record's still, or nobody's if it has changed meanwhile.
+    /// A lent buffer has been written: the record keeps it, or it is released if the record has changed meanwhile.
     pub(super) fn returned(&mut self, handle: u32, data: Payload, buffers: &mut impl Buffers) {
         if !core::mem::take(&mut self.records[handle].lent) {
             buffers.give_back(data);
         }
     }
 
-    /// The buffer of its data, that `part` bytes of it can be written into: all of the others are what they were.
+    /// Returns a buffer of the record into which `part` bytes can be written; all other bytes keep their content.
     pub(super) fn writable(
         &mut self,
         handle: u32,
@@ -171,7 +171,7 @@ impl Records {
         record.data
     }
 
-    /// It has no data any more.
+    /// Removes the data of a record.
     pub(super) fn empty(&mut self, handle: u32, buffers: &mut impl Buffers) {
         let record = &mut self.records[handle];
         let data = core::mem::take(&mut record.data);
@@ -180,7 +180,7 @@ impl Records {
         }
     }
 
-    /// It is not in memory any more.
+    /// Removes a record from memory.
     pub(super) fn forget(&mut self, handle: u32, buffers: &mut impl Buffers) {
         self.empty(handle, buffers);
         let number = u64::from(self.records[handle].number);
@@ -189,18 +189,18 @@ impl Records {
         self.held -= 1;
     }
 
-    /// What their data are in is not needed any more.
+    /// Releases all buffers.
     pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
         for record in self.records.all_mut() {
             let data = core::mem::take(&mut record.data);
-            // What is lent gives back who has it.
+            // A lent buffer is released by its user.
             if !core::mem::take(&mut record.lent) {
                 buffers.give_back(data);
             }
         }
     }
 
-    /// All of them are gone.
+    /// Removes all records.
     pub(super) fn clear(&mut self) {
         self.of.reset();
         self.records = Slab::default();

@@ -1,12 +1,14 @@
-//! A volume is found again after a crash, or made new.
+//! Recovery of a volume after a crash, and formatting.
 //!
-//! The newest root says which group is on main, where its tables are and where the log goes on behind it. What the log has
-//! of later groups is done again: each record that it changes is copied to a free slot and changed there, then tables and
-//! a root are written as a group's are. Nothing that the old root needs is written over, log and named records included, so
-//! it can be cut anywhere and begun again. The new root begins an epoch, also where there was nothing to do: what an
-//! earlier crash left beyond its gap is never taken up later. Labels of logs follow.
+//! The newest root defines which group is on the main pool, where its tables are and where the log continues after it.
+//! The log's writes of later groups are replayed: each record that they change is copied to a free slot and changed
+//! there; then tables and a root are written, as for a group. Data that the old root needs is never overwritten,
+//! including the log and referenced records, so recovery can be interrupted anywhere and restarted. The new root begins
+//! an epoch, even if there was nothing to replay, so that blocks after a gap of an earlier crash are never replayed
+//! later. Labels of log devices follow.
 //!
-//! A log that is not there is gone without: what only it had since the last group is lost, and that is told.
+//! If a log device is missing, the volume opens without it: data since the last group that was only on this device is
+//! lost, and the loss is reported.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -43,12 +45,12 @@ fn roots(record: u64, below: &mut dyn Below) -> Vec<Root> {
 }
 
 fn newest(roots: Vec<Root>) -> Option<Root> {
-    // Of one start, that which knows of the labels.
+    // If one start wrote several roots, the one that includes the labels.
     let age = |it: &Root| (it.epoch, it.number, it.labelled.clone());
     roots.into_iter().max_by_key(age)
 }
 
-/// The logs that are there, and their bytes.
+/// Returns the log devices that are present, and their bytes.
 fn logs<'a>(
     children: &'a [u64],
     below: &dyn Below,
@@ -69,10 +71,11 @@ fn label(tier: &IntentLog, child: Child) -> Label {
     }
 }
 
-/// Writes a root, and what says of the logs that they belong to it.
+/// Writes a root, and labels that state that the log devices belong to it.
 ///
-/// The root comes first, in one place, so that the other places have the life before until the labels are written. Then all
-/// places get the root that says so: from then on a log with an older label is refused. `labels`: by log, its newest label.
+/// The root is first written to one position, so that the other positions keep the previous epoch until the labels are
+/// written. Then all positions get the root that requires the labels: from then on, a log device with an older label is
+/// rejected. `labels`: the newest label of each log device.
 fn begin_life(
     tier: &mut IntentLog,
     onward: Onward,
@@ -104,7 +107,8 @@ fn begin_life(
     below.sync(MAIN).map_err(unwritable(MAIN))
 }
 
-/// A volume without groups. What an earlier one has left on main or a log is of an epoch before this one.
+/// Formats a volume without groups. Leftovers of an earlier volume on the main pool or a log device have an earlier
+/// epoch.
 pub(super) fn format(
     mut tier: IntentLog,
     children: &[u64],
@@ -123,22 +127,22 @@ pub(super) fn format(
         pool,
         epoch: before + 1,
     };
-    // The first start writes the root that stands before the first group's.
+    // The first start writes the root that precedes the first group's.
     tier.groups.open = 0;
     let onward = tier.onward();
     let labels = vec![Newest::default(); children.len() - 1];
     begin_life(&mut tier, onward, (children, &labels), below)
 }
 
-/// The newest label of a log: its epoch, and which copy of the two it is.
+/// Newest label of a log device: its epoch, and the index of its copy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Newest {
     epoch: u32,
     copy: u64,
 }
 
-/// Whether main and the logs that are there are parts of this volume, and of the same life: the labels of the logs. Of one
-/// that is not there main says what its label has.
+/// Checks that the main pool and the log devices that are present are parts of this volume, and of the same epoch.
+/// Returns the labels of the log devices. For a missing device, the main pool states the epoch of its label.
 fn belong_together(
     tier: &IntentLog,
     root: &Root,
@@ -164,12 +168,12 @@ fn belong_together(
             let label = Label::decode(&block(child, layout::label_at(bytes, copy), below)?)?;
             Some((copy, label))
         });
-        // Another pool's may be older or newer.
+        // That of another pool may be older or newer.
         let age = |it: &(u64, Label)| (it.1.pool == pool, it.1.epoch);
         let newest = copies.into_iter().flatten().max_by_key(age);
         let log = usize::from(child) - 1;
         if below.standing(child) != Standing::Current {
-            // It is known to be an old copy, and goes without. What its label says now counts from here.
+            // It is known to be an old copy, and the volume opens without it. Its label counts from here.
             let own = newest.filter(|it| it.1.pool == pool);
             labels[log] = own.map_or(Newest::default(), |(copy, label)| Newest {
                 epoch: label.epoch,
@@ -196,7 +200,7 @@ fn belong_together(
     Ok(labels)
 }
 
-/// The tables of a root, and what of main is in use by them.
+/// Loads the tables of a root, and the slots of the main pool that they use.
 fn load(tier: &mut IntentLog, root: &Root, below: &mut dyn Below) -> Result<(), Damage> {
     let mut room = Room::empty(
         tier.room.slots(),
@@ -278,14 +282,14 @@ pub(super) fn recover(
     sum_up(&mut tier, &changed, below)?;
     let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
     if lost && tier.rings.iter().all(|it| !it.broken) {
-        // What is there can be read; nothing is written, so that the next start says the same.
+        // Existing data can be read; nothing is written, so that the next start has the same result.
         tier.suspended = true;
         return Ok(tier);
     }
     go_on(tier, &root, next, &changed, (children, &labels), below)
 }
 
-/// Writes the tables above what was changed and a root that begins the next life.
+/// Writes the table nodes above changed records, and a root that begins the next epoch.
 fn go_on(
     mut tier: IntentLog,
     root: &Root,
@@ -308,11 +312,11 @@ fn go_on(
     };
     below.sync(MAIN).map_err(unwritable(MAIN))?;
     begin_life(&mut tier, onward, logs, below)?;
-    // What only the old root and the log needed is free now.
+    // Slots that only the old root and the log needed are free now.
     tier.room.recount();
     tier.tables.mark(&mut tier.room);
     tier.tables.take_empty(&mut Vec::new());
-    // Groups count from the one before the root's number.
+    // Groups are counted from the one before the root's number.
     tier.groups = Groups::after(root.number);
     Ok(tier)
 }
@@ -337,7 +341,7 @@ fn tell(
     }
 }
 
-/// Writes to main, also parts of sectors.
+/// Writes to the main pool, including partial sectors.
 fn write_main(at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Damage> {
     let end = at + data.len() as u64;
     let (first, last) = (at / SECTOR * SECTOR, end.next_multiple_of(SECTOR));
@@ -351,11 +355,11 @@ fn write_main(at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Damage>
     below.write(MAIN, first, &whole).map_err(unwritable(MAIN))
 }
 
-/// Does again what the log has.
+/// Replays the writes of the log.
 struct Replay {
     room: Room,
     record: u64,
-    /// Records that it changes: their new slots, or none if they have no data any more.
+    /// Records that it changes: their new slots, or `None` if they have no data any more.
     changed: BTreeMap<u64, Option<u32>>,
     writes: u64,
 }
@@ -363,7 +367,7 @@ struct Replay {
 impl Replay {
     fn new(tier: &IntentLog, places: &[Place]) -> Replay {
         let mut room = tier.room.clone();
-        // What main has of the log is in use.
+        // The log's slots on the main pool are in use.
         for place in places.iter().filter(|it| it.child == MAIN) {
             if !planted::has(Bug::ReplaysOverTheLog) {
                 let end = place.at + u64::from(place.header.bytes).max(HEADER);
@@ -379,7 +383,7 @@ impl Replay {
         }
     }
 
-    /// Records that the log names stay where they are.
+    /// Records that the log references stay at their locations.
     fn keep(&mut self, chain: &mut Chain<'_>, places: &[Place]) {
         for place in places.iter().filter(|it| it.names) {
             let data = chain.read(place).unwrap_or_default();
@@ -449,7 +453,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The slot of a record in which it may be changed, with what it has, unless it is written as a whole.
+    /// Returns the slot in which a record can be changed, with its content, unless it is written as a whole.
     fn changeable(
         &mut self,
         number: u64,
@@ -476,7 +480,7 @@ impl Replay {
     }
 }
 
-/// The sums of records that were changed.
+/// Computes the checksums of changed records.
 fn sum_up(
     tier: &mut IntentLog,
     changed: &BTreeMap<u64, Option<u32>>,
@@ -495,7 +499,7 @@ fn sum_up(
     Ok(())
 }
 
-/// Writes the tables above what was changed.
+/// Writes the table nodes above changed records.
 fn write_tables(
     tier: &mut IntentLog,
     changed: &BTreeMap<u64, Option<u32>>,
@@ -527,7 +531,7 @@ fn write_tables(
 }
 
 impl IntentLog {
-    /// The parts of a range: where on main each is, if it is anywhere, where in the range, and how many bytes.
+    /// Returns the parts of a range: location on the main pool, if any, position in the range, and number of bytes.
     pub(super) fn stopped_pieces(
         &self,
         at: u64,
@@ -547,7 +551,7 @@ impl IntentLog {
         })
     }
 
-    /// Reads while nothing runs.
+    /// Reads offline.
     pub(super) fn read_stopped(
         &self,
         at: u64,

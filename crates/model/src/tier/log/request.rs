@@ -1,8 +1,8 @@
-//! The way of a client's command: the software works on it, a write waits for room, reads what it changes a part of, makes
-//! records dirty and, if it must be durable, is committed.
+//! Processing of a client's command: the software works on it, a write waits for free memory, reads records that it
+//! changes partly, makes records dirty and, if it must be durable, is committed.
 //!
-//! A trim leaves alone what it covers of a record in part, and takes the data of the others; zeroes do the same and are a
-//! write of what they cover in part.
+//! A trim leaves records unchanged that it covers partly, and removes the data of the others. Write zeroes does the
+//! same, but writes zeroes to the partly covered ones.
 
 use super::config::INDIRECT_FROM;
 use super::layout::Content;
@@ -14,29 +14,29 @@ use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::time::{Span, Time};
 
-/// Percent of what may be dirty above which writes are delayed.
+/// Percentage of the maximum of dirty bytes above which writes are delayed.
 const DELAY_FROM: u64 = 60;
-/// What the delay is in the middle between that and full.
+/// Delay in the middle between that percentage and the maximum.
 const DELAY_SCALE: Span = Span::from_us(500);
 const LONGEST_DELAY: Span = Span::from_ms(100);
-/// Most bytes that are read with one command.
+/// Maximum bytes read with one command.
 const LARGEST_READ: u64 = 1 << 20;
 
 /// A client's command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) command: Command,
-    /// Up to when its anatomy says where the time went.
+    /// Time up to which its anatomy is complete.
     pub(super) since: Time,
     pub(super) anatomy: Anatomy,
     pub(super) status: Status,
-    /// Reads that it waits for.
+    /// Number of reads that it waits for.
     left: u32,
-    /// It has been delayed, and is not again.
+    /// Whether it has been delayed already.
     delayed: bool,
 }
 
-/// One of those that wait for a record to be read.
+/// A request that waits for a record to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     request: u32,
@@ -44,7 +44,7 @@ pub(super) struct Wait {
 }
 
 impl IntentLog {
-    /// A command has come.
+    /// Starts a command.
     pub(super) fn begin<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
         let cpu = self.config.cpu;
         let disabled = self.config.sync == SyncPolicy::Disabled;
@@ -70,7 +70,7 @@ impl IntentLog {
         }
     }
 
-    /// The time up to now was of this.
+    /// Attributes the time up to now to this part.
     pub(super) fn spend(&mut self, now: Time, request: u32, part: Part) {
         let request = &mut self.requests[request];
         request.anatomy.add(part, now.since(request.since));
@@ -83,12 +83,12 @@ impl IntentLog {
         self.requests.release(request);
     }
 
-    /// The numbers of the records that a command touches.
+    /// Returns the numbers of the records that a command overlaps.
     fn numbers(&self, command: &Command) -> core::ops::Range<u64> {
         command.offset / self.record..command.end().div_ceil(self.record)
     }
 
-    /// A read has been looked at: what is not in memory is read from main, whole records.
+    /// The software has worked on a read: reads records that are not in memory from the main pool, as a whole.
     pub(super) fn read<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         let command = self.requests[request].command;
@@ -115,7 +115,7 @@ impl IntentLog {
                 continue;
             };
             self.missed += bytes;
-            // What lies together is read together.
+            // Adjacent records are read together.
             while number < numbers.end
                 && (number - first + 1) * self.record <= LARGEST_READ
                 && self.records.find(number).is_none()
@@ -144,7 +144,8 @@ impl IntentLog {
         }
     }
 
-    /// Where what a command covers of a record is in it, where in the command's data, and how many bytes.
+    /// Returns the part of a record that a command covers: offset in the record, offset in the command's data, and
+    /// number of bytes.
     fn part_of(&self, command: &Command, number: u64) -> (u32, u32, u32) {
         let begin = number * self.record;
         let from = command.offset.max(begin);
@@ -156,7 +157,7 @@ impl IntentLog {
         )
     }
 
-    /// A reader gets its part of a record.
+    /// Copies a record's part to a read command.
     fn give<W: Way>(&self, command: &Command, number: u64, data: Payload, way: &mut W) {
         let (within, into, bytes) = self.part_of(command, number);
         let from = match data.buffer {
@@ -166,7 +167,7 @@ impl IntentLog {
         way.buffers().copy(from, command.payload.skip(into), bytes);
     }
 
-    /// Whether a record that was read is as it was written.
+    /// Whether a record that was read has the checksum with which it was written.
     fn is_whole<W: Way>(&self, number: u64, data: Payload, way: &mut W) -> bool {
         if !W::Buffers::REAL || data.buffer == 0 {
             return true;
@@ -175,12 +176,13 @@ impl IntentLog {
         self.tables.sum(number).is_none_or(|it| it == sum)
     }
 
-    /// Bytes of a record that a command covers.
+    /// Returns the bytes of a record that a command covers.
     fn covered(&self, command: &Command, number: u64) -> u64 {
         u64::from(self.part_of(command, number).2)
     }
 
-    /// A part of a read has come, or a record that a request waits for: whether it waits for nothing more.
+    /// A part of a read has completed, or a record that a request waits for. Returns whether the request waits for no
+    /// more.
     fn arrived(&mut self, now: Time, request: u32, done: &Completion) -> bool {
         let waiting = &mut self.requests[request];
         waiting.left -= 1;
@@ -209,7 +211,7 @@ impl IntentLog {
         for index in 0..count {
             let number = u64::from(first + index);
             let data = data.skip(index * self.config.record);
-            // It may be elsewhere by now, with another sum.
+            // It may have moved by now, with another checksum.
             let is_here = self.room.of(number) == Some(slot + index);
             let good = done.status == Status::Success;
             if good && is_here && !self.is_whole(number, data, way) {
@@ -223,7 +225,7 @@ impl IntentLog {
         }
     }
 
-    /// A write has been looked at: it waits behind others for room, or goes on.
+    /// The software has worked on a write: the write waits after others for free memory, or continues.
     pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Tier);
         if self.suspended {
@@ -237,7 +239,7 @@ impl IntentLog {
         }
     }
 
-    /// It brings no data, not even zeroes for a part of a record.
+    /// Whether a command writes no data, not even zeroes for a part of a record.
     fn is_bare(&self, command: &Command) -> bool {
         let whole = |at: u64| at.is_multiple_of(self.record);
         match command.op {
@@ -254,7 +256,7 @@ impl IntentLog {
             || self.is_short()
     }
 
-    /// There may be room again.
+    /// There may be free memory again.
     pub(super) fn release_held<W: Way>(&mut self, now: Time, way: &mut W) {
         while !self.held.is_empty() && (self.suspended || !self.is_full()) {
             let Some(request) = self.held.pop_front() else {
@@ -268,7 +270,7 @@ impl IntentLog {
         }
     }
 
-    /// A write is delayed by how full the memory is, one behind the other.
+    /// Delays a write by the share of dirty bytes, one write after another.
     fn admit<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let from = self.dirty_max * DELAY_FROM / 100;
         let delayed = core::mem::replace(&mut self.requests[request].delayed, true);
@@ -285,7 +287,7 @@ impl IntentLog {
         self.fill(now, request, way);
     }
 
-    /// A write has been delayed: others may have taken the room meanwhile.
+    /// A write has been delayed: other writes may have used the memory meanwhile.
     pub(super) fn delayed<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         if self.suspended {
             self.refuse(now, request, way);
@@ -296,14 +298,14 @@ impl IntentLog {
         }
     }
 
-    /// Main takes nothing any more, and so nobody is promised anything.
+    /// The main pool cannot be written any more, so no write is acknowledged.
     pub(super) fn refuse<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Congestion);
         self.requests[request].status = Status::WriteFault;
         self.finish(request, way);
     }
 
-    /// Records of which a write changes a part must be in memory.
+    /// Reads records that a write changes partly into memory.
     fn fill<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.spend(now, request, Part::Congestion);
         let command = self.requests[request].command;
@@ -342,7 +344,7 @@ impl IntentLog {
         self.records.get_mut(handle).waiters = wait;
     }
 
-    /// A record has been read: all that wait for it go on, in the order in which they came.
+    /// A record has been read: all requests that wait for it continue, in order of arrival.
     pub(super) fn filled<W: Way>(
         &mut self,
         now: Time,
@@ -384,19 +386,19 @@ impl IntentLog {
             if waiting.command.op == Op::Read || waiting.status != Status::Success {
                 self.finish(request, way);
             } else {
-                // What it found in memory before may have been forgotten since.
+                // Records that it found in memory before may have been evicted since.
                 self.fill(now, request, way);
             }
         }
         if done.status != Status::Success && !over && !self.records.is_changed(handle) {
-            // What stands there is not known.
+            // Its content is unknown.
             self.records.forget(handle, way.buffers());
         } else {
             self.records.settle(handle, way.buffers());
         }
     }
 
-    /// A write is in memory: its records are dirty, and it is acknowledged unless it must be durable.
+    /// A write's records are in memory: makes them dirty, and acknowledges the write unless it must be durable.
     fn apply<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         self.open_group(now);
@@ -425,7 +427,7 @@ impl IntentLog {
         self.pump_all(way);
     }
 
-    /// A record gets its part of what is written.
+    /// Copies a command's part of the data to a record.
     fn put<W: Way>(&mut self, command: &Command, number: u64, way: &mut W) {
         let handle = self.records.take(number);
         let is_new = self.records.dirty(handle);
@@ -441,7 +443,7 @@ impl IntentLog {
         record.over |= record.reading;
         let early = core::mem::replace(&mut record.early, NONE);
         if early != NONE {
-            // Log blocks name it until the group is on main.
+            // Log blocks reference it until the group is on the main pool.
             self.groups.slots.push(early);
         }
         let whole = self.config.record;
@@ -453,7 +455,7 @@ impl IntentLog {
         way.buffers().copy(from, data.skip(within), bytes);
     }
 
-    /// A record has no data any more.
+    /// Removes the data of a record.
     fn clear<W: Way>(&mut self, number: u64, way: &mut W) {
         let in_memory = self.records.find(number);
         if in_memory.is_none() && self.room.of(number).is_none() {
@@ -479,13 +481,13 @@ impl IntentLog {
         self.records.empty(handle, way.buffers());
     }
 
-    /// What a commit has to log of a command.
+    /// Records which part of a command a commit must log.
     fn log(&mut self, command: &Command) {
         let large = self.rings.is_empty() && u64::from(command.bytes) > INDIRECT_FROM;
         let named = large || self.config.logbias == Logbias::Throughput;
         let (mut offset, mut end) = (command.offset, command.end());
         if command.op == Op::Deallocate {
-            // Of records that it covers in part it does nothing.
+            // Records that are covered partly are not affected.
             offset = offset.next_multiple_of(self.record);
             end = (end / self.record * self.record).max(offset);
         }

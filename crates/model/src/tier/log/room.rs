@@ -1,18 +1,19 @@
-//! Room: where records are on main, and log blocks on logs.
+//! Space allocation: slots for records on the main pool, and rings for log blocks on log devices.
 //!
-//! Main is a row of slots that hold a record each; a record that is written goes to the next free slot, going round, so
-//! that what is written together lies together as long as there are holes of that length. What is given up is free again
-//! once nobody reads it any more. A log is a ring. Leaves out ZFS's metaslabs and their choice by free space.
+//! The main pool is an array of slots that hold one record each. A record is written to the next free slot, wrapping
+//! around, so that records written together are contiguous as long as there are gaps of that length. Freed slots can be
+//! allocated again when no read uses them. A log device is a ring. Not modelled: ZFS's metaslabs and their selection by
+//! free space.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::tier::table::Table;
 
-/// What the table says of a record that reads as zeroes: the first slot is the root's.
+/// Table value of a record that reads as zeroes: the first slot is reserved for roots.
 const HOLE: u32 = 0;
 
-/// Places of main that hold a record each: which are taken, and where the next one goes.
+/// Slots of the main pool, each for one record: which are allocated, and where the next allocation starts.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     taken: Vec<u64>,
@@ -20,20 +21,22 @@ pub(super) struct Room {
     roots: u32,
     free: u32,
     cursor: u32,
-    /// How often one was taken.
+    /// Number of allocations so far.
     takes: u64,
-    /// By record: its slot. Of a volume that was filled it is by its number until it is written again.
+    /// By record: its slot. In a volume that was filled, the slot follows from the record's number until it is written
+    /// again.
     of: Table,
     records: u64,
     filled: bool,
-    /// How often slots were given up; reads under way by that number; and what waits for them to end.
+    /// Number of times that slots were freed; reads in progress by that number; and slots that wait for these reads.
     turn: u64,
     readers: VecDeque<(u64, u32)>,
     retired: VecDeque<(u64, u32)>,
 }
 
 impl Room {
-    /// So many slots, of which the first are kept for roots; and so many records, which are there in order or not at all.
+    /// Creates `slots` slots, of which the first `roots` are reserved, and `records` records, which exist in order if
+    /// `filled`, and not at all otherwise.
     pub(super) fn new(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
         let mut room = Room::empty(slots, roots, records, filled);
         let used = if filled {
@@ -48,7 +51,7 @@ impl Room {
         room
     }
 
-    /// The same of which nothing is taken yet.
+    /// Like `new`, with no slot allocated.
     pub(super) fn empty(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
         Room {
             taken: alloc::vec![0; slots.div_ceil(64) as usize],
@@ -66,48 +69,48 @@ impl Room {
         }
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) fn records(&self) -> u64 {
         self.records
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// How many are kept for roots.
+    /// Returns the number of slots reserved for roots.
     pub(super) fn roots(&self) -> u32 {
         self.roots
     }
 
-    /// How many are free.
+    /// Returns the number of free slots.
     pub(super) fn free(&self) -> u32 {
         self.free
     }
 
-    /// From where on the next one is looked for.
+    /// Returns where the search for the next slot starts.
     pub(super) fn cursor(&self) -> u32 {
         self.cursor
     }
 
-    /// The same from here on.
+    /// Sets where the search for the next slot starts.
     pub(super) fn go_on_from(&mut self, cursor: u32) {
         self.cursor = cursor % self.slots.max(1);
     }
 
-    /// How often one was taken.
+    /// Returns the number of allocations so far.
     pub(super) fn takes(&self) -> u64 {
         self.takes
     }
 
-    /// How many are taken.
+    /// Returns the number of allocated slots.
     #[cfg(test)]
     pub(super) fn taken_slots(&self) -> u64 {
         self.taken.iter().map(|it| u64::from(it.count_ones())).sum()
     }
 
-    /// The slot of a record, if it has data.
+    /// Returns the slot of a record, if it has data.
     #[inline]
     pub(super) fn of(&self, record: u64) -> Option<u32> {
         match self.of.get(record) {
@@ -117,26 +120,27 @@ impl Room {
         }
     }
 
-    /// What the table says of it, for the medium: 0 for nothing, 1 for a hole, else one more than the slot.
+    /// Returns the on-disk table value of a record: 0 for none, 1 for a hole, otherwise the slot plus one.
     pub(super) fn said(&self, record: u64) -> u32 {
         self.of.get(record).map_or(0, |slot| slot + 1)
     }
 
-    /// As a medium [said](Room::said).
+    /// Sets a record from its on-disk table value, see [`Room::said`].
     pub(super) fn hear(&mut self, record: u64, said: u32) {
         if let Some(slot) = said.checked_sub(1) {
             self.of.set(record, slot);
         }
     }
 
-    /// A record is at another slot now, or has no data any more; where it was before, which stays taken.
+    /// Sets the slot of a record, or `None` if it has no data any more. Returns the previous slot, which stays
+    /// allocated.
     pub(super) fn place(&mut self, record: u64, slot: Option<u32>) -> Option<u32> {
         let before = self.of(record);
         self.of.set(record, slot.unwrap_or(HOLE));
         before
     }
 
-    /// The next free slot, going round, if there is one.
+    /// Allocates the next free slot, wrapping around, if there is one.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.free == 0 {
             return None;
@@ -156,7 +160,7 @@ impl Room {
         Some(slot)
     }
 
-    /// The next so many free slots that lie together, if there are.
+    /// Allocates the next `count` contiguous free slots, if there are any.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if count == 1 {
             return self.take();
@@ -179,7 +183,7 @@ impl Room {
         None
     }
 
-    /// Only roots and the slots of records are in use.
+    /// Marks only the slots of roots and records as in use.
     pub(super) fn recount(&mut self) {
         self.taken.fill(0);
         (self.free, self.takes) = (self.slots, 0);
@@ -191,7 +195,7 @@ impl Room {
         }
     }
 
-    /// A slot is in use.
+    /// Marks a slot as in use.
     pub(super) fn mark(&mut self, slot: u32) {
         if !self.is_taken(slot) {
             self.taken[slot as usize / 64] |= 1 << (slot % 64);
@@ -199,7 +203,7 @@ impl Room {
         }
     }
 
-    /// Whether it is.
+    /// Whether a slot is in use.
     pub(super) fn is_taken(&self, slot: u32) -> bool {
         self.taken[slot as usize / 64] & 1 << (slot % 64) != 0
     }
@@ -211,7 +215,7 @@ impl Room {
         }
     }
 
-    /// A read of slots begins: what [`Room::has_read`] is told when it ends.
+    /// A read of slots begins: returns the argument for [`Room::has_read`] at its end.
     pub(super) fn reads(&mut self) -> u64 {
         match self.readers.back_mut() {
             Some((turn, count)) if *turn == self.turn => *count += 1,
@@ -220,7 +224,7 @@ impl Room {
         self.turn
     }
 
-    /// It has ended.
+    /// A read of slots has ended.
     pub(super) fn has_read(&mut self, turn: u64) {
         let mut readers = self.readers.iter_mut();
         if let Some(reader) = readers.find(|it| it.0 == turn) {
@@ -232,12 +236,12 @@ impl Room {
         self.reuse();
     }
 
-    /// A slot is given up: it is used again when reads that may be of it have ended.
+    /// Frees a slot: it is reused when reads that may use it have ended.
     pub(super) fn retire(&mut self, slot: u32) {
         self.retired.push_back((self.turn, slot));
     }
 
-    /// That was all for now.
+    /// Ends a series of `retire` calls.
     pub(super) fn have_retired(&mut self) {
         self.turn += 1;
         self.reuse();
@@ -251,30 +255,30 @@ impl Room {
         }
     }
 
-    /// No read is under way any more.
+    /// Power cut: no read is in progress any more.
     pub(super) fn cut(&mut self) {
         self.readers.clear();
         self.have_retired();
     }
 }
 
-/// A log: blocks one after the other, given up by transaction group.
+/// A log device: consecutive blocks, which are freed by transaction group.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     bytes: u64,
     head: u64,
-    /// Bytes of the open group, and of the one that is being written.
+    /// Bytes of the open group, and of the group being written.
     open: u64,
     syncing: u64,
-    /// Bytes of blocks in it, without what is skipped at its end, and the most of them at once so far.
+    /// Bytes of blocks in the ring, without those skipped at its end, and the maximum so far.
     held: [u64; 2],
     most_held: u64,
-    /// It did not take a block: no more are sent to it until it returns.
+    /// Whether it failed to write a block: no more blocks are sent to it until it returns.
     pub(super) broken: bool,
 }
 
 impl Ring {
-    /// An empty log of so many bytes.
+    /// Creates an empty log of `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Ring {
         Ring {
             bytes: bytes / 4096 * 4096,
@@ -287,7 +291,7 @@ impl Ring {
         }
     }
 
-    /// Where a block of so many bytes goes, if there is room for it.
+    /// Returns the position of a block of `bytes` bytes, if it fits.
     pub(super) fn take(&mut self, bytes: u64) -> Option<u64> {
         let skipped = match self.head + bytes > self.bytes {
             true => self.bytes - self.head,
@@ -310,28 +314,28 @@ impl Ring {
         self.held[1] += core::mem::take(&mut self.held[0]);
     }
 
-    /// That group is on main.
+    /// The closed group is on the main pool: frees its blocks.
     pub(super) fn release(&mut self) {
         self.syncing = 0;
         self.held[1] = 0;
     }
 
-    /// The most bytes of blocks that it has held at once.
+    /// Returns the maximum bytes of blocks that it has held at once.
     pub(super) fn most_held(&self) -> u64 {
         self.most_held
     }
 
-    /// Where the next block goes, or the beginning if there is no room behind it: in units of 4 KiB.
+    /// Returns the position of the next block, or the beginning if it does not fit at the end: in units of 4 KiB.
     pub(super) fn head(&self) -> u32 {
         (self.head / 4096) as u32
     }
 
-    /// Blocks go on from here.
+    /// Continues at this position.
     pub(super) fn go_on_from(&mut self, head: u64) {
         self.head = head % self.bytes.max(1);
     }
 
-    /// All it has is on main.
+    /// Frees all blocks: their data is on the main pool.
     pub(super) fn clear(&mut self) {
         (self.open, self.syncing) = (0, 0);
         self.held = [0; 2];
@@ -353,7 +357,7 @@ mod tests {
             assert_eq!(room.take(), Some(slot));
         }
         assert_eq!(room.take(), None);
-        // Round to what record 7 gave up, when who reads there has done so.
+        // Wrap around to the slot that record 7 freed, after the read there has ended.
         let turn = room.reads();
         room.retire(8);
         room.have_retired();
@@ -392,7 +396,7 @@ mod tests {
         assert_eq!(ring.take(4 * 4096), None);
         ring.release();
         assert_eq!(ring.most_held(), 8 * 4096);
-        // Two units at the end are skipped: they are no block's.
+        // Two units at the end are skipped: they belong to no block.
         assert_eq!(ring.take(4 * 4096), Some(0));
         assert_eq!(ring.take(4096), None);
         assert_eq!(ring.most_held(), 8 * 4096);

@@ -1,8 +1,9 @@
-//! Tables: where records are, as a tree of nodes of 4 KiB on main.
+//! Tables: the locations of records, as a tree of nodes of 4 KiB on the main pool.
 //!
-//! A node of the lowest level has 256 records, one above has 256 nodes; the root has the uppermost. Of what a group changes
-//! each node above is written anew, several in a slot; a slot is given up when none of the nodes in it counts any more.
-//! Leaves out: what is in memory of a volume that has none (a node that was never written is not there).
+//! A node of the lowest level has 256 records; a node above has 256 nodes; the root references the topmost nodes. When
+//! a group changes records, each node above them is rewritten, several nodes in a slot; a slot is freed when none of
+//! its nodes is current any more. Memory is not reduced for a volume without tables (a node that was never written does
+//! not exist on the medium).
 
 use alloc::vec::Vec;
 
@@ -12,39 +13,39 @@ use crate::data;
 use crate::tier::record::{BLOCK, Pen};
 use crate::tier::table::Table;
 
-/// Bits of a record's number that one level takes, and how many levels there are.
+/// Bits of a record's number per level, and the number of levels.
 pub(super) const LEVEL: u32 = 8;
 pub(super) const LEVELS: usize = 3;
 
 /// Nodes of one level, by number.
 #[derive(Clone, Debug)]
 struct Level {
-    /// In units of 4 KiB; 0 for one that was never written.
+    /// Positions in units of 4 KiB; 0 for a node that was never written.
     places: Vec<u64>,
     sums: Vec<u32>,
 }
 
-/// The tables.
+/// All levels of the tree, and the use of slots.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     levels: [Level; LEVELS],
-    /// Nodes that fit into a slot.
+    /// Nodes per slot.
     per: u64,
-    /// By slot: how many nodes count in it.
+    /// By slot: number of current nodes.
     live: Table,
-    /// Slots in which none does since the last group.
+    /// Slots without current nodes since the last group.
     empty: Vec<u32>,
-    /// By record: the sum of its data. Only where there are any.
+    /// By record: checksum of its data. Used only if the pool has data.
     sums: Table,
 }
 
-/// A sum that a table takes.
+/// Returns a checksum in the form stored in a table.
 pub(super) fn kept(sum: u32) -> u32 {
     sum & 0x7fff_ffff
 }
 
 impl Tables {
-    /// Of so many records of so many bytes, on so many slots.
+    /// Creates the tables for `records` records of `record` bytes, on `slots` slots.
     pub(super) fn new(records: u64, record: u64, slots: u32) -> Tables {
         let level = |level: usize| {
             let nodes = records.div_ceil(1 << (LEVEL * (level as u32 + 1))) as usize;
@@ -62,17 +63,17 @@ impl Tables {
         }
     }
 
-    /// Nodes that fit into a slot.
+    /// Returns the nodes per slot.
     pub(super) fn per(&self) -> u64 {
         self.per
     }
 
-    /// The sum of a record's data, if it is known.
+    /// Returns the checksum of a record's data, if it is known.
     pub(super) fn sum(&self, record: u64) -> Option<u32> {
         self.sums.get(record)
     }
 
-    /// A record has new data with this sum, or none.
+    /// Sets the checksum of a record's new data, or `None` if it has none.
     pub(super) fn set_sum(&mut self, record: u64, sum: Option<u32>) {
         match sum {
             Some(sum) => drop(self.sums.set(record, kept(sum))),
@@ -80,7 +81,7 @@ impl Tables {
         }
     }
 
-    /// A node is in another place now.
+    /// Sets the position of a node.
     pub(super) fn place(&mut self, level: usize, node: u32, place: u64) {
         let before = core::mem::replace(&mut self.levels[level].places[node as usize], place);
         self.count(place, true);
@@ -102,12 +103,12 @@ impl Tables {
         }
     }
 
-    /// Slots in which no node counts any more.
+    /// Appends slots that have no current node any more.
     pub(super) fn take_empty(&mut self, into: &mut Vec<u32>) {
         into.append(&mut self.empty);
     }
 
-    /// How many slots have nodes that count.
+    /// Returns the number of slots with current nodes.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         let places = self.levels.iter().flat_map(|it| &it.places);
@@ -118,7 +119,7 @@ impl Tables {
         slots.len()
     }
 
-    /// A node as it is on the medium, with what it points to as it is now; its sum is remembered.
+    /// Returns the on-disk form of a node, with its current references; its checksum is stored.
     pub(super) fn encode(&mut self, level: usize, node: u32, room: &Room) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         let mut pen = Pen {
@@ -148,15 +149,15 @@ impl Tables {
         block
     }
 
-    /// The uppermost nodes, for the root.
+    /// Returns the topmost nodes, for the root.
     pub(super) fn top(&self) -> Vec<(u64, u32)> {
         let top = &self.levels[LEVELS - 1];
         let each = top.places.iter().zip(&top.sums);
         each.map(|(&place, &sum)| (place, sum)).collect()
     }
 
-    /// Reads all of them from a root on: `node` gives a node by its place. Nothing if one is not as it was written, or
-    /// says what cannot be.
+    /// Reads all tables, starting with a root's nodes: `node` returns a node by its position. `None` if a node does not
+    /// match its checksum, or contains invalid values.
     pub(super) fn read(
         &mut self,
         root: &Root,
@@ -223,7 +224,7 @@ impl Tables {
         Some(())
     }
 
-    /// Slots that nodes are in.
+    /// Marks the slots of all nodes.
     pub(super) fn mark(&self, room: &mut Room) {
         for &place in self.levels.iter().flat_map(|it| &it.places) {
             if place != 0 {

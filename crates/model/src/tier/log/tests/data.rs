@@ -1,9 +1,9 @@
-//! With data: a read gives what was written last, on members that keep no order.
+//! With data: reads return the newest data, on members that complete in random order.
 
 use super::*;
 use crate::tier::laws::gives_what_was_written;
 
-/// Groups close often, and main is written round many times.
+/// Groups close often, and the main pool is overwritten many times.
 pub(super) fn small(record: u32) -> IntentLogConfig {
     IntentLogConfig {
         size: MIB,

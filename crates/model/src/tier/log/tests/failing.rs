@@ -1,9 +1,9 @@
-//! What becomes of writes where a log or main takes nothing.
+//! Writes when a log device or the main pool fails.
 
 use super::*;
 use crate::data::Trouble;
 
-/// A RAM disk that takes no writes, or does not make them durable.
+/// A RAM disk that fails writes, or fails to make them durable.
 #[derive(Clone, Debug)]
 struct Failing {
     ram: Ram,
@@ -93,7 +93,7 @@ fn where_main_takes_nothing_nothing_is_acknowledged_any_more() {
     }
 }
 
-/// What a sync of 4 KiB takes where blocks go to a child that needs so long for a command, and as long for a flush.
+/// Returns the time of a 4 KiB sync if blocks go to a child that needs this time for a command, and also for a flush.
 fn takes(us: u64) -> Span {
     let cpu = config().cpu;
     let software = cpu.write + Span::per_bytes(cpu.copy_ps, 4096) + cpu.commit + cpu.block;
@@ -112,7 +112,7 @@ fn without_its_log_a_sync_takes_the_write_and_flush_of_main_and_with_it_again_th
     took(&mut pool, 0, 131072);
     assert_eq!(took(&mut pool, 1000, 4096), takes(3));
     pool.befall(us(1900), 1, Trouble::Dies);
-    // The first finds out; it does not wait for the group, which is five seconds away.
+    // The first commit detects the failure; it does not wait for the group, which is five seconds away.
     assert!((takes(30)..takes(40)).contains(&took(&mut pool, 2000, 4096)));
     pool.record();
     assert_eq!(took(&mut pool, 3000, 4096), takes(30));

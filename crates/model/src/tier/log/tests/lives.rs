@@ -1,4 +1,5 @@
-//! Each start of a volume begins a life of it: old copies of main or of a log are refused, a start may be cut anywhere.
+//! Each start of a volume begins an epoch: old copies of the main pool or of a log device are rejected; a start may be
+//! interrupted anywhere.
 
 use super::data::small;
 use super::*;
@@ -18,7 +19,7 @@ fn config(logs: usize) -> PoolConfig<DriveConfig> {
     of_drives(&tier, &drives)
 }
 
-/// One life, in which these units are written and synced.
+/// One epoch, in which these units are written and synced.
 fn life(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf, units: &[u64], byte: u8) {
     let (mut rig, _) = Rig::on(config, shelf);
     for &unit in units {
@@ -50,7 +51,7 @@ fn a_copy_from_the_life_before_is_refused() {
                 "{logs} logs"
             );
         }
-        // All of them are a state in which the volume was.
+        // All of them are a previous state of the volume.
         assert_eq!([0, 1, 2].map(|unit| at(&config, &old, unit)), [1, 1, 0]);
         assert_eq!([0, 1, 2].map(|unit| at(&config, &shelf, unit)), [2, 1, 2]);
     }
@@ -77,7 +78,7 @@ fn a_log_that_was_given_up_is_taken_back_and_an_older_copy_of_it_is_not() {
     assert_eq!(found, [4, 4, 4, 5, 5]);
 }
 
-/// What a recovery writes, and where it asks that this be durable.
+/// Records the writes and syncs of a recovery.
 struct Steps<'a> {
     shelf: &'a mut Shelf,
     writes: Vec<(u16, u64, Vec<u8>)>,
@@ -99,7 +100,7 @@ impl Images for Steps<'_> {
     }
 }
 
-/// Cut after each write and in the middle of each, and begun again from there, twice.
+/// Interrupted after each write and in the middle of each, and restarted from there, twice.
 #[test]
 fn a_start_may_be_cut_anywhere_and_begun_again() {
     let config = config(2);

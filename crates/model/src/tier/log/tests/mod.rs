@@ -1,4 +1,4 @@
-//! The laws, and what is written where and when.
+//! Laws of devices, and which data is written where and when.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -58,7 +58,7 @@ fn config() -> IntentLogConfig {
     }
 }
 
-/// Main of 64 MiB and so many logs of 8 MiB, as members 0 and from 1 on.
+/// A main pool of 64 MiB as member 0, and this number of log devices of 8 MiB as the following members.
 fn pool(tier: &IntentLogConfig, logs: usize) -> PoolConfig<DriveConfig> {
     let mut drives = vec![ram(64 * MIB, 30)];
     drives.resize(1 + logs, ram(8 * MIB, 3));
@@ -96,7 +96,7 @@ fn of_drives(tier: &IntentLogConfig, drives: &[DriveConfig]) -> PoolConfig<Drive
     config
 }
 
-/// A raidz of five below, and a mirror as log.
+/// A main pool on a RAID-Z of five, and a mirror as log.
 fn raidz_and_mirror(tier: &IntentLogConfig, log: &DriveConfig) -> PoolConfig<DriveConfig> {
     let mut drives = vec![ram(16 * MIB, 30); 5];
     drives.resize(7, log.clone());
@@ -170,12 +170,12 @@ fn keeps_the_laws_with_all_settings() {
 fn keeps_the_laws_over_raidz_and_mirrors_of_drives() {
     let optane = DriveConfig::XPoint(xpoint::tests::config().into());
     holds_the_laws(&raidz_and_mirror(&config(), &optane));
-    // A log with a volatile cache.
+    // A log device with a volatile cache.
     let flash = DriveConfig::Nand(nand::tests::small().into());
     holds_the_laws(&of_drives(&config(), &[ram(64 * MIB, 30), flash]));
 }
 
-/// Everything but what a flush owes.
+/// All laws except the guarantee of a flush.
 #[test]
 fn with_sync_disabled_a_power_cut_takes_what_was_flushed_and_no_other_law_is_broken() {
     let tier = IntentLogConfig {
@@ -188,7 +188,7 @@ fn with_sync_disabled_a_power_cut_takes_what_was_flushed_and_no_other_law_is_bro
     assert_eq!(config.promise().durable, Durable::Later);
 }
 
-/// Runs commands, each submitted at its time under its index, until nothing is left to do before `until`.
+/// Runs commands, each submitted at its time under its index, until no event is left before `until`.
 fn play<L: Device>(
     pool: &mut Pool<L>,
     commands: &[(Time, Command)],
@@ -222,7 +222,7 @@ fn play<L: Device>(
     }
 }
 
-/// What members were asked for commands that came at once, or one after the other with a gap.
+/// Returns the commands sent to members, for commands that arrive at once, or one after another with a gap.
 fn asked(
     config: &PoolConfig<DriveConfig>,
     commands: &[(Time, Command)],
@@ -282,13 +282,13 @@ fn a_sync_write_takes_the_software_the_log_and_its_flush_to_the_nanosecond() {
     let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
     let cpu = config().cpu;
     let software = |bytes| cpu.write + Span::per_bytes(cpu.copy_ps, bytes) + cpu.commit + cpu.block;
-    // 4 KiB of data, one header of the record and one of the block: 8 KiB.
+    // 4 KiB of data, one header for the record and one for the block: 8 KiB.
     let log = Span::from_us(3) + Span::per_bytes(100, 8192) + Span::from_us(3);
     let expected = software(4096) + log;
     assert_eq!(done[1].anatomy.total(), expected);
     assert_eq!(done[1].anatomy.get(Part::Tier), software(4096));
     assert_eq!(done[1].anatomy.get(Part::Controller), Span::from_us(6));
-    // A record of 128 KiB and its headers do not fit into one block.
+    // A record of 128 KiB with its headers does not fit into one block.
     let sizes: Vec<_> = writes(&asked).map(|it| it.command.bytes).collect();
     assert_eq!(sizes, [131072, 4096, 8192]);
     let flushes = asked.iter().filter(|it| it.command.op == Op::Flush).count();
@@ -305,7 +305,7 @@ fn a_flush_logs_what_is_not_logged_yet_and_nothing_twice() {
         (us(2000), Command::flush(0)),
     ];
     let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
-    // The first part of a record that is on main is read, so that the second write comes after the third.
+    // The first part of a record on the main pool is read first, so the second write comes after the third.
     let logged: u64 = writes(&asked).map(|it| u64::from(it.command.bytes)).sum();
     let data = 131072 + 131072 + 8192;
     assert!(logged >= data && logged < data + 4 * 4096, "{logged}");
@@ -322,7 +322,7 @@ fn what_is_changed_in_part_is_read_first_once() {
     ];
     let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(4));
     let reads: Vec<_> = asked.iter().map(|it| it.command.offset).collect();
-    // Records 0 and 1 are in slots 1 and 2, as the volume was filled.
+    // Records 0 and 1 are in slots 1 and 2, because the volume was filled.
     assert_eq!(reads, [131072, 262144]);
     let cpu = config().cpu;
     let alone = cpu.write + Span::per_bytes(cpu.copy_ps, 4096);
@@ -330,7 +330,7 @@ fn what_is_changed_in_part_is_read_first_once() {
     assert_eq!(done[0].anatomy.total(), alone + read);
     assert_eq!(done[1].anatomy.total(), alone + read - Span::from_us(1));
     assert_eq!(done[3].anatomy.total(), alone);
-    // Of a volume that was never written there is nothing to read.
+    // A volume that was never written has nothing to read.
     let fresh = IntentLogConfig {
         filled: false,
         ..config()
@@ -367,13 +367,13 @@ fn a_group_is_written_five_seconds_after_its_first_write_with_flush_root_and_flu
 
 #[test]
 fn a_group_is_closed_when_a_fifth_of_what_may_be_dirty_is_in_it() {
-    // 2 MiB may be dirty: the fourth record is more than a fifth of it.
+    // 2 MiB may be dirty: the fourth record exceeds a fifth of it.
     let commands: Vec<_> = (0..4)
         .map(|index| (us(index * 1000), Command::write(0, index * 131072, 131072)))
         .collect();
     let (_, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
     assert!(asked[0].at >= us(3000) && asked[0].at < us(3100));
-    // Those that lie together are written together.
+    // Adjacent records are written together.
     assert_eq!(asked[0].command.bytes, 4 * 131072);
 }
 
@@ -389,7 +389,7 @@ fn what_was_written_lately_is_read_from_memory() {
         .iter()
         .filter(|it| it.command.op == Op::Read)
         .collect();
-    // Records 8 and 9 lie together in slots 9 and 10.
+    // Records 8 and 9 are contiguous in slots 9 and 10.
     assert_eq!(reads.len(), 1);
     assert_eq!(reads[0].command.offset, 9 * 131072);
     assert_eq!(reads[0].command.bytes, 262144);
@@ -446,7 +446,7 @@ fn logs_are_used_in_turn() {
     assert_eq!((of(1), of(2)), (4, 4));
 }
 
-/// No two records are in one slot, and what is free is what nothing is in.
+/// No two records are in one slot, and free slots are unused.
 #[test]
 fn places_on_main_are_nobody_elses() {
     for (logs, record) in [(0, 4096), (1, 128 << 10), (0, 16 << 10)] {
@@ -480,7 +480,7 @@ fn places_on_main_are_nobody_elses() {
         let slots: BTreeSet<_> = (0..count).filter_map(|it| log.room.of(it)).collect();
         assert_eq!(slots.len() as u64, count);
         assert_eq!(log.dirty, 0);
-        // Beside records there are roots and tables.
+        // In addition to records, there are roots and tables.
         let others = log.room.taken_slots() - count;
         let roots = u64::from(log.room.roots());
         let tables = log.tables.slots() as u64;

@@ -1,4 +1,4 @@
-//! What is promised, what it needs, and what is refused.
+//! Durability guarantee, log size, and invalid settings.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn promises_what_its_log_can_hold() {
         standard.loss.cut_sets(),
         [(vec![0], false), (vec![1], true)]
     );
-    // Either of two that are used in turn.
+    // Either of two log devices that are used in turn.
     let striped = loss(&config(), 2).loss.cut_sets();
     let sets = [(vec![0], false), (vec![1], true), (vec![2], true)];
     assert_eq!(striped, sets);
@@ -28,10 +28,10 @@ fn promises_what_its_log_can_hold() {
         1,
     );
     assert_eq!(disabled.loss.cut_sets(), [(vec![], true), (vec![0], false)]);
-    // Nothing in it is smaller on a smaller scale.
+    // None of its settings shrinks with the scale.
     let whole = pool(&config(), 1);
     assert_eq!(whole.shrunk(whole.bytes() / 2), whole);
-    // A flush must reach it.
+    // Flushes must reach it.
     assert!(DriveConfig::Pool(pool(&config(), 1).into()).volatile_write_cache());
 }
 

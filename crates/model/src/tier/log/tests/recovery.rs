@@ -1,4 +1,5 @@
-//! A volume is found again on its media as it was promised; what is no such volume, or has lost what it promised, says so.
+//! A volume is recovered from its media according to its guarantee; volumes that are invalid, or have lost guaranteed
+//! data, are reported.
 
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::tier::offline::{self, Damage, Found};
 use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered};
 use crate::tier::shelf::Shelf;
 
-/// Main and so many logs; groups close by themselves only.
+/// A main pool and this number of log devices; groups close only by themselves.
 fn config(logs: usize) -> PoolConfig<DriveConfig> {
     let tier = IntentLogConfig {
         ram: 10 * MIB,
@@ -93,14 +94,14 @@ fn trims_and_zeroes_are_found_again_logged_or_with_their_group() {
         if rests {
             rig.rest();
         }
-        // Records of four units: a trim does nothing to parts.
+        // Records of four units: a trim does not affect partial records.
         let found = [2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 19, 20, 21];
         let found = found.map(|unit| at(&config, &rig.shelf(), unit));
         assert_eq!(found, [7, 7, 0, 8, 0, 0, 7, 7, 7, 0, 0, 0, 0, 7]);
     }
 }
 
-/// Header and entry take 384 bytes, so that a block with one unit has two.
+/// Header and entry take 384 bytes, so a block with one unit takes two.
 fn zap(shelf: &mut Shelf, block: u64) {
     let at = (block - 1) * 2 * u64::from(UNIT);
     shelf.images[1].zero(at, 512).expect("it is in memory");
@@ -117,7 +118,7 @@ fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
     zap(&mut shelf, 2);
     let before = shelf.clone();
     let (mut rig, found) = Rig::on(&config, &mut shelf);
-    // The fourth says that the third was durable; nobody says so of the fourth.
+    // The fourth states that the third was durable; no block states that of the fourth.
     let logged = Found::Logged {
         group: 0,
         blocks: 1,
@@ -139,7 +140,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     let config = of_drives(&tier, &[ram(8 * MIB, 30), ram(300 * KIB, 40)]);
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
     rig.write_through(0, 7);
-    // Two are on their way at one time: neither says of the other that it is durable.
+    // Two are in flight at the same time: neither states that the other is durable.
     let mut done = Vec::new();
     let start = rig.now;
     for id in [1, 2] {
@@ -179,7 +180,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
         ),
         "{found:?}"
     );
-    // A new second block of the same size: the old third follows it.
+    // A new second block of equal size: the old third one follows it.
     rig.write_through(9, 8);
     shelf = rig.shelf();
     let (_, found) = Rig::on(&config, &mut shelf);
@@ -248,7 +249,7 @@ fn what_is_not_this_volume_is_refused() {
     for _ in 0..2 {
         recovered(&config, &mut started).expect("it is right");
     }
-    // An old copy of main, and one of a log.
+    // An old copy of the main pool, and one of a log device.
     let mut shelf = started.clone();
     shelf.images[0] = new.images[0].clone();
     assert_eq!(refused(&shelf), Some(Damage::Outdated(0)));
@@ -264,7 +265,7 @@ fn what_is_not_this_volume_is_refused() {
     }
 }
 
-/// Members are asked the same from a volume that was found as from one without data.
+/// The members of a recovered volume receive the same commands as those of a volume without data.
 #[test]
 fn a_volume_that_was_made_and_found_begins_as_one_without_data() {
     for logs in 0..2 {
@@ -309,7 +310,7 @@ fn a_volume_that_was_made_and_found_begins_as_one_without_data() {
 }
 
 proptest! {
-    /// Whatever stands there, nothing panics; and who begins again finds the same.
+    /// Any content is handled without panic, and a restarted recovery has the same result.
     #[test]
     fn any_bytes_can_be_recovered_from_or_are_refused(
         writes in prop::collection::vec((0u64..200, any::<u8>(), any::<bool>()), 1..60),
@@ -324,7 +325,7 @@ proptest! {
         }
         let mut shelf = rig.shelf();
         for (member, sector, byte) in spoilt {
-            // Near the beginning more often than not.
+            // More often near the beginning.
             let at = if byte % 2 == 0 { sector % 300 } else { sector };
             let member = member % shelf.images.len();
             let _ = shelf.images[member].write(at * 512, &[byte; 512]);
@@ -343,7 +344,8 @@ proptest! {
     }
 }
 
-/// Writes of all lengths, flushed now and then: what one flush logs fills several blocks, and long writes go on in the next.
+/// Writes of all lengths, flushed occasionally: one flush fills several blocks, and long writes continue in the next
+/// block.
 #[test]
 fn what_fills_several_log_blocks_is_found_again() {
     for block in [8 << 10, 12 << 10, 128 << 10] {

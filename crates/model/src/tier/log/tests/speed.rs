@@ -1,8 +1,8 @@
-//! How fast writes go in the long run.
+//! Sustained write throughput.
 
 use super::*;
 
-/// A closed loop of writes of one size, so many outstanding: completions a second over the second half.
+/// A closed loop of writes of one size at a fixed queue depth: returns completions per second over the second half.
 fn rate<L: Device>(pool: &mut Pool<L>, depth: u32, command: Command, span: Span) -> f64 {
     let blocks = pool.capacity().bytes / u64::from(command.bytes);
     let mut sent = 0;
@@ -69,17 +69,18 @@ fn writes_go_as_fast_as_main_takes_them_and_memory_stays_between_delay_and_full(
     let now = pool.next_event();
     let mut seen = Seen::default();
     pool.inspect(now, &mut seen);
-    // Main is what limits: it has nothing to do only while delayed writes are still to come.
+    // The main pool is the bottleneck: it is idle only while delayed writes are still to come.
     assert!(seen.busy > 0.9 * now.seconds(), "{} of {now:?}", seen.busy);
-    // A record by itself, or joined with others.
+    // A record alone, or aggregated with others.
     let alone = 1.0 / (Span::from_us(30) + Span::per_bytes(100, 131072)).seconds();
     assert!(rate > 0.6 * alone && rate < 3.0 * alone, "{rate}");
     let share = seen.dirty / tier.dirty_max() as f64;
     assert!(share > 0.6 && share <= 1.0, "{share}");
 }
 
-/// A main that is never in the way, and a log in which many commands do better than two: eight disks in a stripe, which
-/// together take 1.3 GB/s and a block of 128 KiB in 0.8 ms. So many threads write 1 MiB each and wait for it: MiB/s.
+/// A main pool that is never the bottleneck, and a log that is faster with many commands than with two: eight disks in
+/// a stripe, which together reach 1.3 GB/s and write a block of 128 KiB in 0.8 ms. Each of `threads` threads writes 1
+/// MiB and waits for it. Returns MiB/s.
 fn bulk_rate(slog_bulk: u64, threads: u32) -> f64 {
     let tier = IntentLogConfig {
         size: 4 << 30,
@@ -122,8 +123,9 @@ fn bulk_rate(slog_bulk: u64, threads: u32) -> f64 {
     rate(&mut pool, threads, sync(0, MIB), Span::from_ms(8000))
 }
 
-/// The shape of the table in openzfs#14378: 32 threads, and how much of a burst of commits is urgent. Its hardware is not
-/// known, so that the disks here are chosen for both ends; the way between them, and where it ends, is what is tested.
+/// The shape of the table in openzfs#14378: 32 threads, and the share of a burst of commits that is urgent. Its
+/// hardware is not known, so the disks here are chosen to match both ends; the curve between them, and its end, are
+/// tested.
 #[test]
 fn slog_shape() {
     let rates = [1, 4, 16, 32, 64, 96, 128].map(|bulk| bulk_rate(bulk * MIB, 32));
@@ -136,6 +138,6 @@ fn slog_shape() {
     for beyond in &rates[5..] {
         assert!((beyond / rates[4] - 1.0).abs() < 0.02, "{rates:?}");
     }
-    // Half-way up lies between, not at an end.
+    // The middle value is between the ends, not at one of them.
     assert!(rates[2] > 1.1 * rates[0] && rates[2] < 0.9 * rates[4]);
 }

@@ -3,8 +3,8 @@
 //! The next block is on a log device, at its head or at the beginning if it did not fit at the head. On the main pool
 //! it is after the previous block, or in a slot of its own, among those that are free according to the tables. If a log
 //! device has failed meanwhile, a block may be located after later ones. A block is accepted as the next one if it has
-//! the next number, the checksum of the previous header, the epoch, and data with the stated checksum, and if the
-//! records that it references match as well.
+//! the next number, the checksum of the previous header, the epoch, and data with the stated checksum. The records that
+//! it references must match as well.
 //!
 //! If a later block states that the missing one was durable, the missing block is lost. To find such blocks, 64 MiB of
 //! each log device after the gap are searched, and on the main pool as many slots as are searched for a block.

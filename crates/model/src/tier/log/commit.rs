@@ -1,7 +1,7 @@
 //! Commits: unlogged writes go into log blocks, and waiting commits complete when the blocks are durable.
 //!
 //! Commits that arrive while blocks are being prepared are combined afterwards. A block is sent when it is full, or
-//! when the first commit in it has waited a tenth of the recent latency of blocks; it is sent immediately if commits
+//! when the first commit in it has waited a tenth of the recent latency of blocks. It is sent immediately if commits
 //! arrive one at a time. Blocks are prepared one after another. Each is written and then flushed, if a commit waits for
 //! it; other blocks are flushed with the next one. Blocks complete in order, because a log is read up to the first
 //! missing block.
@@ -56,7 +56,7 @@ pub(super) struct Block {
     /// When it is sent even if it is not full.
     goes_at: Time,
     bulk: bool,
-    /// Its writes, and the commits that wait for it.
+    /// Writes in the block, and the commits that wait for it.
     pub(super) carried: Vec<Unlogged>,
     waiters: Vec<u32>,
     /// Number of commands in flight.
@@ -375,7 +375,7 @@ impl IntentLog {
         }
     }
 
-    /// Writes a dirty record that a block references to its final location, unless it is there already. Returns the
+    /// Writes a dirty record that a block references to its final location, unless that has been done. Returns the
     /// write with its location.
     fn write_early<W: Way>(&mut self, block: u32, write: Unlogged, way: &mut W) -> Unlogged {
         let Some(handle) = self.records.find(write.offset / self.record) else {
@@ -472,7 +472,7 @@ impl IntentLog {
     }
 
     /// A log device failed to write a block or to make it durable. It is not used until it returns. The main pool takes
-    /// the block, and earlier blocks that were to be flushed with it.
+    /// the block, and earlier blocks that would have been flushed with it.
     fn elsewhere<W: Way>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
         self.rings[usize::from(child) - 1].broken = true;
         let issuer = &self.issuer;

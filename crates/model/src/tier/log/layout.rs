@@ -78,8 +78,8 @@ pub(super) struct Onward {
     /// Number of the next block, and the checksum of the previous header.
     pub(super) number: u64,
     pub(super) previous: u32,
-    /// Possible positions of the next block: on each log device, in units of 4 KiB; on the main pool after the previous
-    /// block, in bytes, 0 if it does not fit; and the first slot of the main pool to search.
+    /// Possible positions of the next block. On each log device: in units of 4 KiB. On the main pool: the position
+    /// after the previous block in bytes, 0 if it does not fit there; and the first slot to search.
     pub(super) heads: Vec<u32>,
     pub(super) main: u64,
     pub(super) cursor: u32,

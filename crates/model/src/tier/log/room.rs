@@ -35,7 +35,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Creates `slots` slots, of which the first `roots` are reserved, and `records` records, which exist in order if
+    /// Creates `slots` slots and `records` records. The first `roots` slots are reserved. The records exist in order if
     /// `filled`, and not at all otherwise.
     pub(super) fn new(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
         let mut room = Room::empty(slots, roots, records, filled);

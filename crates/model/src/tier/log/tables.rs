@@ -2,8 +2,8 @@
 //!
 //! A node of the lowest level has 256 records; a node above has 256 nodes; the root references the topmost nodes. When
 //! a group changes records, each node above them is rewritten, several nodes in a slot; a slot is freed when none of
-//! its nodes is current any more. Memory is not reduced for a volume without tables (a node that was never written does
-//! not exist on the medium).
+//! its nodes is current any more. Not modelled: tables of a volume that was filled before the run; they are only in
+//! memory (a node that was never written does not exist on the medium).
 
 use alloc::vec::Vec;
 

@@ -1,35 +1,37 @@
-//! Who destages while the buffer is not too full: nobody, a controller of a rate, or a cleaner that wakes.
+//! Destaging while the buffer is below its upper mark: none, at a controlled rate, or by a cleaner that wakes.
 //!
-//! [`Cleaning::Rate`] is bcache's: the rate of destaging follows how far dirty data are from a target, by a proportional
-//! and an integral term, each a few seconds, and has no limit once no client has come for six of these updates.
-//! [`Cleaning::Idle`] is Open CAS's ALRU: what is old is cleaned where nobody has come for a while.
-//! [`Cleaning::Steady`] is its ACP: a round each so often. Above [`Destage::from`](super::Destage) all of them give way to
-//! rounds without pause, because a ring that is full of what was overwritten has to be freed, too.
+//! [`Cleaning::Rate`] is that of bcache: the destage rate follows the distance of dirty data from a target, with a
+//! proportional and an integral term, and is updated every few seconds. It is unlimited if no client command has
+//! arrived for six of these updates. [`Cleaning::Idle`] is Open CAS's ALRU: old data is cleaned if no client command
+//! has arrived for a while. [`Cleaning::Steady`] is Open CAS's ACP: one round per interval. Above
+//! [`Destage::from`](super::Destage), all of them are replaced by rounds without pause, because a ring that is full of
+//! overwritten data must be freed, too.
 //!
-//! Sources: bcache's `writeback.c` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; Open CAS Linux's admin guide
-//! and OCF's `inc/cleaning`. Left out: the order of addresses (here the oldest segments go first), chunks of ACP, hits of
-//! reads that make a line young, bcache's answer to fragments. What is in the segment that is being written stays there.
+//! Sources: bcache's `writeback.c` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; Open CAS Linux's admin
+//! guide and OCF's `inc/cleaning`. Not modelled: the order of addresses (here the oldest segments come first), chunks
+//! of ACP, read hits that rejuvenate a line, bcache's reaction to fragmentation. Data in the segment that is being
+//! written stays there.
 
 use super::{WriteBack, ring::UNIT};
 use crate::time::{Span, Time};
 
-/// Who destages below [`Destage::from`](super::Destage).
+/// Destaging policy below [`Destage::from`](super::Destage).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Cleaning {
-    /// Nobody.
+    /// No destaging.
     #[default]
     Fill,
-    /// A rate that is controlled.
+    /// A controlled rate.
     Rate(Rate),
-    /// A cleaner that wakes and cleans what is old if no client has come for a while.
+    /// A cleaner that wakes, and cleans old data if no client command has arrived for a while.
     Idle(Idle),
-    /// A round, and the next begins so much later.
+    /// One round per interval.
     Steady(Span),
 }
 
 impl Cleaning {
-    /// What is wrong with it.
+    /// Returns the problem of the settings, if any.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self {
             Cleaning::Fill => None,
@@ -53,57 +55,58 @@ impl Cleaning {
     }
 }
 
-/// A controlled rate of destaging.
+/// A controlled destage rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rate {
-    /// The share of the buffer that should be dirty, 0 to 1.
+    /// Target share of the buffer that is dirty, 0 to 1.
     pub target: f64,
-    /// What is above the target goes within this time: bcache's inverse of the proportional term.
+    /// Time in which data above the target is destaged: the inverse of bcache's proportional term.
     pub proportional: Span,
-    /// Of the sum of what was above it, in byte-seconds, each second this part goes: its inverse, in seconds squared.
+    /// Inverse of the integral term, in seconds squared: the sum of data above the target, in byte-seconds, divided by
+    /// this is a rate.
     pub integral_s2: f64,
-    /// Between two updates of the rate.
+    /// Time between two updates of the rate.
     pub update: Span,
-    /// Fewest bytes a second.
+    /// Minimum rate in bytes per second.
     pub least: u64,
 }
 
-/// A cleaner that wakes.
+/// A cleaner that wakes periodically.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Idle {
-    /// Between two times that it wakes.
+    /// Time between two wake-ups.
     pub wake: Span,
-    /// No client must have come for so long.
+    /// Minimum time without client commands.
     pub quiet: Span,
-    /// So long ago a segment must have been written.
+    /// Minimum age of a segment since it was written.
     pub stale: Span,
 }
 
-/// Updates without a client after which there is no limit.
+/// Number of updates without a client command after which the rate is unlimited.
 const IDLE_UPDATES: f64 = 6.0;
-/// What was not used of the rate may be made up for, from so long ago.
+/// Unused rate of at most this time may be used later.
 const CREDIT: Span = Span::from_ms(2000);
-/// A device keeps up that is late by no more than this.
+/// A device keeps up if it is late by at most this time.
 const LATE: Span = Span::from_ms(1);
 
-/// The state of it.
+/// State of the destaging policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cleaner {
-    /// When a client came last.
+    /// When the last client command arrived.
     asked: Time,
-    /// The cleaner has woken and not yet found that there is nothing to do.
+    /// Whether the cleaner has woken and still has work.
     awake: bool,
     /// When the last round began.
     begun: Time,
-    /// Bytes a second.
+    /// Bytes per second.
     rate: f64,
     /// Byte-seconds above the target.
     integral: f64,
-    /// When the rate is set again.
+    /// When the rate is updated next.
     update: Time,
-    /// What has begun is paid for from then on.
+    /// When the rate has paid for all rounds begun so far.
     paid: Time,
 }
 
@@ -122,13 +125,13 @@ impl Default for Cleaner {
 }
 
 impl Cleaner {
-    /// When the rate is set again.
+    /// Returns when the rate is updated next.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.update
     }
 
-    /// A client comes.
+    /// Records a client command.
     #[inline]
     pub(super) fn asked(&mut self, now: Time, law: &Cleaning) {
         self.asked = now;
@@ -143,7 +146,7 @@ impl Cleaner {
         self.awake = true;
     }
 
-    /// A round begins that moves so many bytes.
+    /// Records the start of a round that destages `bytes` bytes.
     pub(super) fn begins(&mut self, now: Time, bytes: u64) {
         self.begun = now;
         self.paid = later(self.paid, back(now, CREDIT));
@@ -152,7 +155,7 @@ impl Cleaner {
         }
     }
 
-    /// The rate is set anew, with so many bytes dirty and so many wanted.
+    /// Updates the rate, with `dirty` dirty bytes and a target of `target` bytes.
     fn set(&mut self, now: Time, law: &Rate, dirty: f64, target: f64) {
         let before = self.rate.max(law.least as f64);
         let seconds = law.update.seconds();
@@ -168,7 +171,7 @@ impl Cleaner {
             self.rate = wanted.max(law.least as f64);
         }
         if self.paid > now {
-            // What is still owed is paid at the new rate.
+            // The outstanding part is paid at the new rate.
             self.paid = now + self.paid.since(now).scale(before / self.rate);
         }
     }
@@ -183,7 +186,7 @@ fn later(one: Time, other: Time) -> Time {
 }
 
 impl WriteBack {
-    /// When the next round may begin, as far as is known now.
+    /// Returns when the next round may begin, as currently known.
     pub(super) fn next_round(&mut self, now: Time) -> Time {
         if self.must_destage() {
             return now;
@@ -215,7 +218,7 @@ impl WriteBack {
         }
     }
 
-    /// Most segments of the round that begins now.
+    /// Returns the maximum number of segments of the round that begins now.
     pub(super) fn segments_of_round(&mut self) -> u32 {
         let law = &self.config.destage;
         let most = (law.round / self.config.segment).max(1);
@@ -226,19 +229,19 @@ impl WriteBack {
             return over.min(most).min(complete);
         }
         let wanted = match self.config.destage.cleaning {
-            // What a second takes.
+            // Segments per second.
             Cleaning::Rate(_) => self.cleaner.rate / f64::from(self.config.segment),
             _ => 1.0,
         };
         (wanted.min(most.into()) as u32).max(1).min(complete)
     }
 
-    /// The rate is due.
+    /// Updates the rate, at the time when it is due.
     pub(super) fn set_rate(&mut self, now: Time) {
         let Cleaning::Rate(law) = self.config.destage.cleaning else {
             return;
         };
-        // With nothing to move it rests.
+        // Without data to destage, updates stop.
         let rests = self.ring.complete() == 0;
         self.cleaner.update = match rests {
             true => Time::NEVER,

@@ -1,11 +1,11 @@
-//! Commits: how what clients write gets into the ring.
+//! Commits: writing client data into the ring.
 //!
-//! A record goes out at once if none is under way; otherwise once enough waits to fill it, up to
-//! [`WriteBackConfig::records_in_flight`](super::WriteBackConfig). Records are applied, and their writes acknowledged, in
-//! order: after a power cut the ring is read back up to its first gap.
+//! A record is sent immediately if none is in flight; otherwise when enough data waits to fill it, up to
+//! [`WriteBackConfig::records_in_flight`](super::WriteBackConfig) records. Records are applied, and their writes
+//! acknowledged, in order, because after a power cut the ring is replayed up to its first gap.
 //!
-//! A write that covers part of a unit reads the rest of it first. Nobody else at its addresses gets past it meanwhile, and
-//! it waits for those before it, so that nothing acknowledged is put back by what was read earlier.
+//! A partial write of a unit first reads the rest of the unit. Meanwhile no other write at its addresses overtakes it,
+//! and it waits for earlier ones, so that no acknowledged data is replaced by data that was read before.
 
 use super::cleaning::Cleaning;
 use super::request::{Past, Request};
@@ -19,26 +19,26 @@ use crate::tier::planted::{self, Bug};
 use crate::tier::record::{Content, ENTRIES, Entry, Header};
 use crate::time::{Span, Time};
 
-/// A record under way.
+/// A record in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Where its header is, and in which slot.
+    /// Position of its header, and its slot.
     at: u64,
     first: u32,
-    /// With its header.
+    /// Number of slots, including the header.
     slots: u32,
-    /// Runs of units in it.
+    /// Number of runs of units in it.
     runs: u32,
     sent: Time,
-    /// What the clock of stalls said then.
+    /// Value of the stall clock when it was sent.
     stalls: Span,
-    /// Its bytes.
+    /// Buffer with its bytes.
     payload: Payload,
     done: Option<(Time, Anatomy, Status)>,
 }
 
 impl WriteBack {
-    /// A command that changes something comes in.
+    /// A command that changes data arrives.
     pub(super) fn change<W: Way>(&mut self, now: Time, command: Command, way: &mut W) {
         if let Some(status) = self.failed {
             way.finish(command.id, status, Anatomy::ZERO);
@@ -50,7 +50,7 @@ impl WriteBack {
         }
         let delay = self.held_back();
         if delay > Span::ZERO || !self.held.is_empty() {
-            // In order: nobody leaves before those who came earlier.
+            // In order: no request leaves before earlier ones.
             let last = self.held.back().map_or(now, |held| held.0);
             self.held.push_back((last.max(now + delay), request));
         } else {
@@ -58,7 +58,7 @@ impl WriteBack {
         }
     }
 
-    /// It is not held back (any more).
+    /// A request is not delayed by congestion, or no longer.
     pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &self.requests[request];
         let whole = own.is_whole() && own.past == Past::No;
@@ -72,7 +72,8 @@ impl WriteBack {
         }
     }
 
-    /// Whether it has to wait for others at its addresses; of those that are blocked, for the first so many.
+    /// Whether a request must wait for others at its addresses; among blocked requests, the first `before` are
+    /// considered.
     fn conflicts(&self, request: u32, before: usize) -> bool {
         let own = &self.requests[request];
         let overlaps = |other: &u32| own.overlaps(&self.requests[*other]);
@@ -85,8 +86,8 @@ impl WriteBack {
         {
             return true;
         }
-        // What it does not write itself of a unit has to be what those before it made of it; and what goes past the buffer
-        // is newer than they are.
+        // The part of a unit that it does not write must include all earlier writes; and bypassing writes are newer
+        // than they are.
         let mut others = self
             .pending
             .iter()
@@ -129,7 +130,7 @@ impl WriteBack {
         if own.left > 0 {
             return;
         }
-        // Both were sent at one time: the later one took all of it.
+        // Both were sent at one time: the later one determines the latency.
         own.anatomy.append(&done.anatomy);
         own.since = now;
         own.overlay(way.buffers());
@@ -141,7 +142,7 @@ impl WriteBack {
         self.unblock(now, way);
     }
 
-    /// It ends before it has come into a record.
+    /// Cancels a request before it is in a record.
     fn abandon<W: Way>(&mut self, request: u32, way: &mut W) {
         let own = &self.requests[request];
         for (unit, rest) in own.parts().into_iter().zip(own.rest) {
@@ -153,7 +154,7 @@ impl WriteBack {
         self.end(request, way);
     }
 
-    /// Nothing can be written any more: those that wait for a record end.
+    /// Writing is no longer possible: completes the requests that wait for a record with an error.
     pub(super) fn give_up<W: Way>(&mut self, now: Time, status: Status, way: &mut W) {
         let status = *self.failed.get_or_insert(status);
         while let Some(request) = self.pending.pop_front() {
@@ -168,7 +169,7 @@ impl WriteBack {
         self.unblock(now, way);
     }
 
-    /// Those that waited for others at their addresses may go on.
+    /// Continues requests that waited for others at their addresses.
     pub(super) fn unblock<W: Way>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while index < self.blocked.len() {
@@ -182,7 +183,7 @@ impl WriteBack {
         }
     }
 
-    /// Nothing stands between it and the ring but those before it.
+    /// A request waits only for earlier ones on its way to the ring.
     pub(super) fn enqueue<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let stalls = self.stalls.clock(now);
         let own = &mut self.requests[request];
@@ -193,7 +194,7 @@ impl WriteBack {
         self.pump(now, way);
     }
 
-    /// Sends records as far as they may go.
+    /// Sends as many records as are allowed.
     pub(super) fn pump<W: Way>(&mut self, now: Time, way: &mut W) {
         if let Some(status) = self.failed {
             return self.give_up(now, status, way);
@@ -219,7 +220,7 @@ impl WriteBack {
         }
     }
 
-    /// Puts what waits into a record of at most so many units, and sends it.
+    /// Puts waiting requests into a record of at most `most` units, and sends it.
     fn send_record<W: Way>(&mut self, now: Time, most: u32, way: &mut W) {
         let number = self.first_record + self.records.len() as u64;
         let first = self.ring.head_slot();
@@ -276,8 +277,8 @@ impl WriteBack {
         }
     }
 
-    /// Puts the next run of a request, which is one entry, into the record that begins at `at` and has room for so many
-    /// units more; how many that took, or nothing if there is no room.
+    /// Puts the next run of a request, which is one entry, into the record that begins at `at` and has space for `left`
+    /// more units. Returns the units that this took; `None` if it does not fit.
     #[inline]
     fn put_run<W: Way>(
         &mut self,
@@ -373,8 +374,8 @@ impl WriteBack {
         self.pump(now, way);
     }
 
-    /// The first record under way has been written, all before it are applied: what it says is so from now on, and those
-    /// that end in it go on.
+    /// The first record in flight has been written, and all earlier ones are applied: applies the record, and continues
+    /// the requests that end in it.
     #[inline]
     fn end_record<W: Way>(&mut self, now: Time, done: (Time, &Anatomy, Status), way: &mut W) {
         let (at, anatomy, status) = done;
@@ -406,7 +407,7 @@ impl WriteBack {
             }
             self.commits.expect(now, self.config.commit);
         } else {
-            // There is a gap: what comes after it would never be found again.
+            // There is a gap: later records would never be found.
             self.failed.get_or_insert(status);
         }
         self.runs.drain(..runs as usize);
@@ -440,7 +441,7 @@ impl WriteBack {
         }
     }
 
-    /// All of it is in the ring.
+    /// All data of a request is in the ring.
     #[inline]
     fn close<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &self.requests[request];
@@ -454,7 +455,7 @@ impl WriteBack {
         }
     }
 
-    /// It is done, unless it has to be durable and is not.
+    /// Completes a request, unless it must be durable and is not.
     pub(super) fn settle<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let applied = self.applied();
         let own = &mut self.requests[request];
@@ -463,7 +464,7 @@ impl WriteBack {
             own.since = now;
             self.wait_for_table(now, request, way);
         } else if fua && own.status == Status::Success {
-            // It is durable only if all records before it are.
+            // It is durable only if all earlier records are.
             own.flushes = applied;
             way.send(CACHE, For::Settle.token(request), Command::flush(0));
         } else {
@@ -484,7 +485,7 @@ impl WriteBack {
     }
 }
 
-/// Units that it has for records: those with data.
+/// Returns the units that a request puts into records: those with data.
 fn data_units(request: &Request) -> u32 {
     let units = request.units();
     match request.is_bare() {

@@ -1,20 +1,21 @@
-//! Commits without a client's flush: where writes are acknowledged before they are durable, the cache is flushed once so
-//! much was written, or so long after the first of it.
+//! Commits without a client's flush: if writes are acknowledged before they are durable, the cache is flushed after a
+//! number of slots was written, or after a time since the first of them.
 //!
-//! As dm-writecache's `autocommit_blocks` and `autocommit_time` (`Documentation/admin-guide/device-mapper/writecache.rst`).
-//! Metadata are in the records' headers; where a commit writes a table besides, see [`super::table`].
+//! Like dm-writecache's `autocommit_blocks` and `autocommit_time`
+//! (`Documentation/admin-guide/device-mapper/writecache.rst`). Metadata is in the records' headers; for commits that
+//! also write a table, see [`super::table`].
 
 use super::{CACHE, Commit, Durability, Flushed, For, WriteBack};
 use crate::command::{Command, Completion, Status};
 use crate::tier::Way;
 use crate::time::Time;
 
-/// What is known of them.
+/// State of these commits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Commits {
-    /// When the next is due.
+    /// When the next commit is due.
     at: Time,
-    /// Up to where the one that is under way makes the ring durable.
+    /// Position up to which the commit in progress makes the ring durable.
     under_way: Option<Flushed>,
 }
 
@@ -33,12 +34,12 @@ impl Commits {
         self.at
     }
 
-    /// None is due: one begins.
+    /// Clears the due time, because a commit begins.
     pub(super) fn stop(&mut self) {
         self.at = Time::NEVER;
     }
 
-    /// A record has been applied, of which nobody knows whether it is durable.
+    /// A record has been applied that may not be durable.
     #[inline]
     pub(super) fn expect(&mut self, now: Time, law: Option<Commit>) {
         if let Some(law) = law
@@ -51,7 +52,7 @@ impl Commits {
 }
 
 impl WriteBack {
-    /// Commits if enough was written for that since the last flush.
+    /// Commits if enough slots were written since the last flush.
     #[inline]
     pub(super) fn commit_if_much<W: Way>(&mut self, now: Time, way: &mut W) {
         if let Some(law) = self.config.commit
@@ -74,7 +75,7 @@ impl WriteBack {
         }
     }
 
-    /// It has been flushed.
+    /// The cache has been flushed.
     pub(super) fn committed<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
         let through = self.commits.under_way.take();
         if done.status != Status::Success {
@@ -89,7 +90,7 @@ impl WriteBack {
         }
     }
 
-    /// A flush has made the ring durable up to here, whoever asked for it.
+    /// A flush, of a client or a commit, has made the ring durable up to this position.
     pub(super) fn has_committed(&mut self, through: Flushed) {
         self.flushed = self.flushed.max(through);
         if self.flushed.position >= self.ring.applied() {

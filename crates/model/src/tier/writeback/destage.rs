@@ -1,10 +1,11 @@
-//! Destaging: the oldest segments move to the capacity tier, and are freed.
+//! Destaging: the oldest segments are moved to the capacity tier, and freed.
 //!
-//! In rounds. A round takes segments from the tail on, sorts what is live in them by drive and address, merges neighbours,
-//! and reads and writes that, so many writes at a time on each drive. Then it flushes these drives, forgets what nobody has
-//! overwritten meanwhile, writes the new tail to a superblock, and only then are the segments free. Where a flush makes
-//! records durable the cache is flushed as well, because what newer records have is not destaged. A round ends before the
-//! next begins, so that no older data of a unit are ever written after newer ones.
+//! Destaging works in rounds. A round takes segments starting at the tail, sorts their live units by drive and address,
+//! merges adjacent ones, and reads and writes them, with a limited number of writes at a time per drive. Then it
+//! flushes these drives, unmaps units that have not been overwritten meanwhile, and writes the new tail to a
+//! superblock; only then are the segments free. If flushes make records durable, the cache is flushed as well, because
+//! data that newer records replace is not destaged. A round ends before the next begins, so that older data of a unit
+//! is never written after newer data.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,69 +21,69 @@ use crate::tier::Way;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
-/// What destaging is about.
+/// Stage of destaging.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Nothing, or a round begins at this time.
+    /// Idle; a round may begin at this time.
     Idle(Time),
-    /// Data move.
+    /// Data is being moved.
     Moving,
-    /// So many drives of the capacity tier have still to be flushed.
+    /// This number of drives of the capacity tier must still be flushed.
     Hardening(u16),
-    /// Somebody still reads from the segments.
+    /// Reads from the segments are still in progress.
     Pinned,
-    /// The tail is written down.
+    /// The tail is being written.
     Recording,
 }
 
-/// A run of neighbours on a drive of the capacity tier, while it moves.
+/// A run of adjacent units on a drive of the capacity tier, while it is moved.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The drive, from 0.
+    /// The drive, counted from 0.
     drive: u16,
-    /// The first unit on it, and how many.
+    /// The first unit on it, and the number of units.
     first: u64,
     units: u32,
-    /// Reads under way.
+    /// Reads in flight.
     left: u32,
-    /// Its bytes.
+    /// Buffer with its bytes.
     payload: Payload,
 }
 
-/// A drive of the capacity tier in a round.
+/// State of a drive of the capacity tier in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lane {
-    /// What is still to be begun, of the round's units.
+    /// Range of the round's units that are still to be started.
     next: usize,
     end: usize,
     in_flight: u16,
-    /// Has been written to since it was flushed.
+    /// Whether it has been written since it was flushed.
     touched: bool,
 }
 
-/// The state of it.
+/// State of destaging.
 #[derive(Clone, Debug)]
 pub(super) struct Destaging {
     stage: Stage,
-    /// The round's units by drive and address there, packed into one number, each with its slot and its number.
+    /// Units of the round by drive and address there, packed into one number, each with its slot and its number.
     units: Vec<(u64, u32, u64)>,
     lanes: Vec<Lane>,
     runs: Slab<Run>,
-    /// Those of `runs` that are under way.
+    /// Runs that are in progress, as indices into `runs`.
     under_way: Vec<u32>,
-    /// The upper mark has been passed, and the lower one not yet.
+    /// Whether the upper mark has been exceeded, and the lower one has not been reached yet.
     pub(super) drains: bool,
     /// The first position after the round's segments.
     until: u64,
-    /// Up to where the ring is durable once the flushes are done.
+    /// Position up to which the ring is durable after the flushes.
     hardens: Flushed,
-    /// The number of the last superblock, and its bytes.
+    /// Number of the last superblock, and its bytes.
     pub(super) superblocks: u64,
     superblock: Payload,
 }
 
 impl Destaging {
-    /// Over so many drives.
+    /// Creates the state for `drives` drives.
     pub(super) fn new(drives: usize) -> Destaging {
         Destaging {
             stage: Stage::Idle(Time::NEVER),
@@ -98,12 +99,12 @@ impl Destaging {
         }
     }
 
-    /// The first position after the round's segments.
+    /// Returns the first position after the round's segments.
     pub(super) fn until(&self) -> u64 {
         self.until
     }
 
-    /// When the next round begins.
+    /// Returns when the next round begins.
     #[inline]
     pub(super) fn due(&self) -> Time {
         match self.stage {
@@ -112,12 +113,12 @@ impl Destaging {
         }
     }
 
-    /// The next round begins then.
+    /// Sets when the next round begins.
     pub(super) fn begin_at(&mut self, at: Time) {
         self.stage = Stage::Idle(at);
     }
 
-    /// Nothing is under way any more; what was written may not be durable.
+    /// Power cut: no work is in progress any more, and written data may not be durable.
     pub(super) fn cut(&mut self) {
         self.stage = Stage::Idle(Time::NEVER);
         self.units.clear();
@@ -131,12 +132,12 @@ impl Destaging {
         }
     }
 
-    /// A drive has been written to.
+    /// Marks a drive as written.
     pub(super) fn touch(&mut self, drive: usize) {
         self.lanes[drive].touched = true;
     }
 
-    /// Where the next superblock goes, which gets the next number.
+    /// Returns the position of the next superblock, and increments the number.
     pub(super) fn next_superblock(&mut self) -> u64 {
         let place = self.superblocks % layout::SUPERBLOCK_COPIES * u64::from(UNIT);
         self.superblocks += 1;
@@ -155,7 +156,7 @@ impl Destaging {
 }
 
 impl WriteBack {
-    /// Begins a round if there must be one, or sees when the next may be, if nothing is being destaged.
+    /// If no round is in progress: begins a round if necessary, or determines when the next may begin.
     #[inline]
     pub(super) fn consider<W: Way>(&mut self, now: Time, way: &mut W) {
         let Stage::Idle(due) = self.destaging.stage else {
@@ -172,7 +173,7 @@ impl WriteBack {
         }
     }
 
-    /// Takes the oldest segments, and what is live in them.
+    /// Begins a round with the oldest segments, and their live units.
     pub(super) fn begin_round<W: Way>(&mut self, now: Time, way: &mut W) {
         let at = self.next_round(now);
         if at > now {
@@ -192,7 +193,7 @@ impl WriteBack {
         }
         units.sort_unstable();
         let bytes = match self.must_destage() {
-            // What has to go is not of the controlled rate.
+            // Necessary destaging does not count for the controlled rate.
             true => 0,
             false => units.len() as u64 * u64::from(UNIT),
         };
@@ -209,7 +210,7 @@ impl WriteBack {
         self.go_on(now, way);
     }
 
-    /// Begins as many runs as each drive may have under way, and ends the moving if there are no more.
+    /// Starts as many runs as each drive may have in progress, and ends the stage if there are no more.
     pub(super) fn go_on<W: Way>(&mut self, now: Time, way: &mut W) {
         if self.destaging.stage != Stage::Moving || self.failed.is_some() {
             return;
@@ -221,7 +222,7 @@ impl WriteBack {
                 }
             }
         }
-        // The flush has to cover what is trimmed by entries in these segments, too.
+        // The flush must also cover ranges that are trimmed by entries in these segments.
         let until = self.destaging.until;
         let trims = self.zeroing.iter().any(|&it| self.entry_of(it) < until);
         let mut lanes = self.destaging.lanes.iter();
@@ -236,7 +237,7 @@ impl WriteBack {
         self.map.get(unit) == Some(slot)
     }
 
-    /// Reads the next run for a drive; false if there is none, or it has to wait.
+    /// Reads the next run for a drive; returns false if there is none, or it must wait.
     fn start_run<W: Way>(&mut self, drive: usize, way: &mut W) -> bool {
         let lane = self.destaging.lanes[drive];
         let (mut from, end) = (lane.next, lane.end);
@@ -283,7 +284,7 @@ impl WriteBack {
         true
     }
 
-    /// Reads the units of a run, neighbours in the ring together.
+    /// Reads the units of a run; units that are adjacent in the ring are read together.
     fn lift<W: Way>(&mut self, run: u32, range: core::ops::Range<usize>, way: &mut W) {
         let mut at = range.start;
         while at < range.end {
@@ -307,7 +308,7 @@ impl WriteBack {
         }
     }
 
-    /// A part of a run has been read; with the last it is written.
+    /// A part of a run has been read; after the last part, the run is written.
     pub(super) fn lifted<W: Way>(&mut self, now: Time, run: u32, done: &Completion, way: &mut W) {
         let moving = &mut self.destaging.runs[run];
         moving.left -= 1;
@@ -363,11 +364,11 @@ impl WriteBack {
         self.go_on(now, way);
     }
 
-    /// All has been written: flushes.
+    /// All runs have been written: flushes the drives.
     fn harden<W: Way>(&mut self, now: Time, way: &mut W) {
         let mut flushes = 0;
         if self.config.durability == Durability::Flush && !planted::has(Bug::TailBeforeRecords) {
-            // What was not destaged because newer records have it must not be lost with these.
+            // Units that were not destaged because newer records replace them must not be lost with these records.
             self.destaging.hardens = self.applied();
             flushes += 1;
             way.send(CACHE, For::Harden.token(0), Command::flush(0));
@@ -400,7 +401,7 @@ impl WriteBack {
         }
     }
 
-    /// What the capacity tier has now is not needed in the buffer, unless it has been overwritten.
+    /// Unmaps the units that the capacity tier has now, unless they have been overwritten.
     fn forget<W: Way>(&mut self, now: Time, way: &mut W) {
         for index in 0..self.destaging.units.len() {
             let (_, slot, unit) = self.destaging.units[index];
@@ -420,7 +421,7 @@ impl WriteBack {
         self.record_tail(now, way);
     }
 
-    /// A segment is needed by one less.
+    /// One command less needs a segment.
     #[inline]
     pub(super) fn unpin<W: Way>(&mut self, now: Time, segment: u32, way: &mut W) {
         self.ring.segments[segment as usize].pins -= 1;
@@ -429,7 +430,7 @@ impl WriteBack {
         }
     }
 
-    /// Writes the tail down, once nobody needs the segments.
+    /// Writes the tail, once no command needs the segments.
     fn record_tail<W: Way>(&mut self, now: Time, way: &mut W) {
         let pinned = |index: usize| self.ring.segments[index].pins > 0;
         let mut oldest = self.ring.oldest(self.destaging.until);
@@ -470,9 +471,9 @@ impl WriteBack {
         self.tail_is_durable(now, way);
     }
 
-    /// What lies before the new tail is free.
+    /// Frees the segments before the new tail.
     pub(super) fn tail_is_durable<W: Way>(&mut self, now: Time, way: &mut W) {
-        // Before there is more room: the pause is that of how full it was.
+        // Computed before there is more space: the pause depends on the previous fill level.
         let pause = self.pause();
         self.ring.free(self.destaging.until);
         let at = match (self.must_destage(), self.config.destage.cleaning) {

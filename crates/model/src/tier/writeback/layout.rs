@@ -1,37 +1,37 @@
-//! What else is on a cache besides the ring, and on the drives behind it: where superblocks and labels are.
+//! On-disk layout outside of the ring: superblocks and table on the cache, and labels on the backing drives.
 
 use super::ring::UNIT;
 
-/// Bits of a unit's number, of which an entry of a record has as many: 4 PiB.
+/// Bits of a unit's number in an entry of a record: 4 PiB.
 pub(super) const UNIT_BITS: u32 = 40;
 
-/// A number below 2^24 and a unit as one number, in the order of the first, then of the second.
+/// Packs a number below 2^24 and a unit into one number, ordered by the first, then by the second.
 #[inline]
 pub(super) fn packed(number: u32, unit: u64) -> u64 {
     u64::from(number) << UNIT_BITS | unit
 }
 
-/// The two again.
+/// Unpacks the two numbers.
 #[inline]
 pub(super) fn unpacked(packed: u64) -> (u32, u64) {
     let unit = packed & ((1 << UNIT_BITS) - 1);
     ((packed >> UNIT_BITS) as u32, unit)
 }
 
-/// Superblocks at the beginning of the cache, written by turns.
+/// Number of superblocks at the beginning of the cache, which are written in turn.
 pub(super) const SUPERBLOCK_COPIES: u64 = 4;
-/// Their bytes.
+/// Bytes of all superblocks.
 pub(super) const SUPERBLOCKS: u64 = SUPERBLOCK_COPIES * UNIT as u64;
 
-/// Bytes of an entry of the table behind the ring, where there is one: as large as dm-writecache's.
+/// Bytes per entry of the optional table after the ring: equal to dm-writecache's.
 pub(super) const TABLE_ENTRY: u64 = 16;
 
-/// Bytes of the table behind a ring of so many slots, in whole units.
+/// Returns the bytes of the table after a ring of `slots` slots, in whole units.
 pub(super) fn table_bytes(slots: u64) -> u64 {
     (slots * TABLE_ENTRY).next_multiple_of(u64::from(UNIT))
 }
 
-/// Where it begins.
+/// Returns the offset of the table.
 pub(super) fn table_at(slots: u64) -> u64 {
     SUPERBLOCKS + slots * u64::from(UNIT)
 }
@@ -39,7 +39,7 @@ pub(super) fn table_at(slots: u64) -> u64 {
 /// Bytes at the end of each drive of the capacity tier for two copies of its label.
 const LABELS: u64 = 2 * UNIT as u64;
 
-/// Where the labels begin on a drive of so many bytes.
+/// Returns the offset of the labels on a drive of `bytes` bytes.
 pub(super) fn label_at(bytes: u64) -> u64 {
     let unit = u64::from(UNIT);
     (bytes / unit * unit).saturating_sub(LABELS)

@@ -1,26 +1,28 @@
-//! How often units were written that the buffer does not hold, so that it takes in what comes again: Open CAS's nhit.
+//! Miss counts of units that were written and are not in the buffer, for admission of repeatedly written units: Open
+//! CAS's nhit.
 //!
-//! As many units are remembered as twice the buffer has; for another the one that was met first is forgotten. Source: OCF
-//! 0391fc1, `src/promotion/nhit`. Left out: misses of reads, which count there, too (nothing is taken in for a read here).
+//! Twice as many units are remembered as fit into the buffer; for an additional unit, the one that was seen first is
+//! dropped. Source: OCF 0391fc1, `src/promotion/nhit`. Not modelled: read misses, which count there, too (here, reads
+//! are not admitted).
 
 use alloc::collections::VecDeque;
 
 use crate::tier::table::Table;
 
-/// Units remembered for each that the buffer has room for.
+/// Units remembered per unit of buffer capacity.
 const REMEMBERED: u64 = 2;
 
-/// How often units were missed.
+/// Miss counts of units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Misses {
     counts: Table,
-    /// The units that are remembered, from the one that was met first.
+    /// The remembered units, the one seen first at the front.
     met: VecDeque<u64>,
     most: usize,
 }
 
 impl Misses {
-    /// Of so many units, for a buffer that has room for so many.
+    /// Creates counts for `units` units, for a buffer with space for `room` units.
     pub(super) fn new(units: u64, room: u64) -> Misses {
         Misses {
             counts: Table::new(units),
@@ -29,7 +31,7 @@ impl Misses {
         }
     }
 
-    /// A unit is missed; how often it has been, with this time.
+    /// Counts a miss of a unit; returns its number of misses, including this one.
     pub(super) fn count(&mut self, unit: u64) -> u32 {
         if let Some(known) = self.counts.get(unit) {
             let count = known.saturating_add(1).min(u32::MAX - 1);
@@ -46,14 +48,14 @@ impl Misses {
         1
     }
 
-    /// It has been taken in: it begins anew.
+    /// Resets the count of a unit that has been admitted.
     pub(super) fn taken_in(&mut self, unit: u64) {
         if self.counts.get(unit).is_some() {
             self.counts.set(unit, 0);
         }
     }
 
-    /// Nothing is remembered any more.
+    /// Drops all counts.
     pub(super) fn power_cut(&mut self) {
         self.counts.reset();
         self.met.clear();
@@ -73,7 +75,7 @@ mod tests {
             assert_eq!(misses.count(unit), 1);
         }
         assert_eq!(misses.count(7), 3, "four are remembered");
-        // It was met first, however often since.
+        // It was seen first, regardless of later misses.
         assert_eq!(misses.count(1), 1);
         assert_eq!(misses.count(7), 1);
         assert_eq!(misses.count(5000), 1, "forgotten for 7");

@@ -1,14 +1,15 @@
-//! Write-back cache: writes are acknowledged by a fast drive and move later to slower ones behind it.
+//! Write-back cache: writes are acknowledged by a fast drive and destaged later to slower backing drives.
 //!
-//! The cache holds a ring of segments ([`ring`]), the ring holds records: a header of 4 KiB, then units of 4 KiB, one write
-//! to the cache. Writes that come while a record is under way share the next ([`commit`]). A map says where in the
-//! ring each unit's newest data are; what it does not know is on the capacity tier, whose drives are striped. From some fill
-//! on the oldest segments are moved there and freed ([`destage`]). As vSAN's disk groups do it, and dm-writecache: see
-//! `docs/decisions/0061-write-back-cache.md` for what is published about it and what is assumed.
+//! The cache contains a ring of segments ([`ring`]). The ring contains records: a header of 4 KiB, followed by units of
+//! 4 KiB, in one write to the cache. Writes that arrive while a record is in flight share the next one ([`commit`]). A
+//! map gives the position of each unit's newest data in the ring; units that are not mapped are on the capacity tier,
+//! whose drives are striped. Above a fill level, the oldest segments are moved there and freed ([`destage`]). vSAN's
+//! disk groups and dm-writecache work like this: see `docs/decisions/0061-write-back-cache.md` for published and
+//! assumed behaviour.
 //!
-//! After a crash the ring is read back from its tail to its first gap ([`recover`]); in virtual time that takes none.
+//! After a crash the ring is replayed from its tail to its first gap ([`recover`]), which takes no virtual time.
 //!
-//! Left out: a drive that fails (what cannot be written stops all writes), and what the work costs the host.
+//! Not modelled: continuing after a drive fails (a failed write stops all writes), and CPU time of the host.
 
 mod cleaning;
 mod commit;
@@ -60,40 +61,40 @@ use crate::device::{Gauge, Gauges, Range};
 use crate::engine::Slab;
 use crate::time::{Span, Time};
 
-/// The child that is the cache.
+/// Index of the child that is the cache.
 const CACHE: u16 = 0;
 
-/// What a command to a child is for: the upper bits of its token.
+/// Purpose of a command to a child: the upper bits of its token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 enum For {
-    /// A record is written; by its number.
+    /// A record is written; with its number.
     Record,
-    /// A client reads; by the piece.
+    /// A client's read; with the piece.
     Read,
-    /// A client flushes; by the request.
+    /// A client's flush; with the request.
     Flush,
-    /// The rest of a unit is read that a write covers in part; by the piece.
+    /// The rest of a partly written unit is read; with the piece.
     Merge,
-    /// A record of a write with force unit access is made durable; by the request.
+    /// The record of a write with force unit access is made durable; with the request.
     Settle,
-    /// A range of the capacity tier is deallocated or zeroed; by the request.
+    /// A range of the capacity tier is deallocated or zeroed; with the request.
     Zero,
-    /// Data are read to be destaged; by the run.
+    /// Data is read for destaging; with the run.
     Lift,
-    /// Data are destaged; by the run.
+    /// Data is destaged; with the run.
     Put,
-    /// The capacity tier makes durable what was destaged.
+    /// The capacity tier makes destaged data durable.
     Harden,
-    /// The tail is written down.
+    /// The tail is written.
     Superblock,
-    /// The cache is flushed though no client asked for it.
+    /// The cache is flushed without a client's flush.
     Commit,
-    /// A write goes to the capacity tier; by the request.
+    /// A write bypasses to the capacity tier; with the request.
     Pass,
     /// A piece of the table of entries is written.
     Table,
-    /// What a commit with a table wrote is made durable.
+    /// The writes of a commit with a table are made durable.
     TableFlush,
     /// A commit with a table ends.
     TableEnd,
@@ -133,7 +134,7 @@ impl For {
     }
 }
 
-/// How long records have had to wait for room in the ring.
+/// Time for which records have waited for space in the ring.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stalls {
     total: Span,
@@ -151,10 +152,10 @@ impl Stalls {
     }
 }
 
-/// Up to where the ring is durable.
+/// Position up to which the ring is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
 struct Flushed {
-    /// The number of a record.
+    /// Number of a record.
     number: u64,
     /// The position after it.
     position: u64,
@@ -170,42 +171,42 @@ struct Counts {
     passed: u64,
 }
 
-/// A write-back cache.
+/// A write-back cache over its children.
 #[derive(Clone, Debug)]
 pub struct WriteBack {
     config: WriteBackConfig,
     /// The capacity tier: its first drive is child 1.
     striping: Striping,
     map: Map,
-    /// How many units it addresses.
+    /// Number of units that the tier addresses.
     units: u64,
     ring: Ring,
     requests: Slab<Request>,
-    /// Held back by congestion, each until then.
+    /// Requests delayed by congestion, each until this time.
     held: VecDeque<(Time, u32)>,
-    /// Wait for others at the same addresses, in order.
+    /// Requests that wait for others at the same addresses, in order.
     blocked: Vec<u32>,
-    /// Read what they do not cover of their units.
+    /// Requests that read the rest of partly covered units.
     merging: Vec<u32>,
-    /// Wait for a record, in order, and units that they have for it.
+    /// Requests that wait for a record, in order, and the units that they have for it.
     pending: VecDeque<u32>,
     pending_units: u64,
-    /// End in records under way, each with the record's number.
+    /// Requests that end in records in flight, each with the record's number.
     closing: VecDeque<(u64, u32)>,
-    /// In the ring, and now to be done on the capacity tier.
+    /// Requests whose entry is in the ring, and whose range is now cleared on the capacity tier.
     zeroing: Vec<u32>,
-    /// Go past the buffer.
+    /// Requests that bypass the buffer.
     passing: Vec<u32>,
     streams: Streams,
     misses: Misses,
-    /// Under way, in order, and the number of the first.
+    /// Records in flight, in order, and the number of the first.
     records: VecDeque<Record>,
-    /// The units of those, in order: the first of each run, and how many.
+    /// Units of these records, in order: the first unit of each run, and the number of units.
     runs: VecDeque<(u64, u32)>,
     first_record: u64,
-    /// The checksum of the last record.
+    /// Checksum of the last record.
     previous: u32,
-    /// Whose ring it is, and which life of it.
+    /// Pool of the ring, and its epoch.
     life: Life,
     stalls: Stalls,
     pieces: Slab<Piece>,
@@ -213,11 +214,11 @@ pub struct WriteBack {
     destaging: Destaging,
     oldest: Oldest,
     cleaner: Cleaner,
-    /// Up to where a flush has made the ring durable, and up to which record.
+    /// Position and record up to which a flush has made the ring durable.
     flushed: Flushed,
     commits: Commits,
     table: TableCommits,
-    /// What was told when something could not be written: nothing is from then on.
+    /// Error status of a failed write: later writes are rejected with it.
     failed: Option<Status>,
     dirty: u64,
     counts: Counts,
@@ -283,7 +284,7 @@ impl WriteBack {
         tier
     }
 
-    /// A unit's newest data are in this slot.
+    /// Maps a unit to the slot with its newest data.
     #[inline]
     fn map(&mut self, unit: u64, slot: u32) {
         *self.ring.live(slot) += 1;
@@ -296,20 +297,20 @@ impl WriteBack {
         }
     }
 
-    /// A unit that is mapped to this slot is so no more.
+    /// Unmaps the unit from this slot.
     fn unmap(&mut self, unit: u64, slot: u32) {
         self.map.clear(unit);
         *self.ring.live(slot) -= 1;
         self.dirty -= u64::from(UNIT);
     }
 
-    /// Where a slot is on the cache.
+    /// Returns the offset of a slot on the cache.
     #[inline]
     fn place(slot: u32) -> u64 {
         layout::SUPERBLOCKS + u64::from(slot) * u64::from(UNIT)
     }
 
-    /// Which child of the capacity tier has a byte, and where.
+    /// Returns the child of the capacity tier that has a byte, and the offset there.
     #[inline]
     fn home(&self, offset: u64) -> (u16, u64) {
         match self.striping.count {
@@ -352,8 +353,8 @@ impl WriteBack {
         self.requests.release(request);
     }
 
-    /// That a ring begins at this tail, with a record of this number, before which there was one of that checksum. It gets
-    /// the number of the last that [`Destaging::next_superblock`] gave.
+    /// Returns a superblock of a ring that begins at this tail, with a record of this number; `previous` is the
+    /// checksum of the record before. It gets the number of the last [`Destaging::next_superblock`] call.
     fn superblock(&self, tail: u64, (tail_number, previous): (u64, u32)) -> Superblock {
         Superblock {
             sequence: self.destaging.superblocks,
@@ -369,14 +370,14 @@ impl WriteBack {
         }
     }
 
-    /// That the ring begins at this tail, with the record that is there now, or the next.
+    /// Returns a superblock of the ring that begins at this tail, with the record that is there now, or the next one.
     fn superblock_from(&self, tail: u64) -> Superblock {
         let next = self.first_record + self.records.len() as u64 + 1;
         let first = self.ring.first_record(tail);
         self.superblock(tail, first.unwrap_or((next, self.previous)))
     }
 
-    /// The number of the last record that must be there whatever happens.
+    /// Returns the number of the last record that must survive any power cut.
     fn durable_through(&self) -> u64 {
         match self.config.durability {
             Durability::Ack => self.first_record,
@@ -384,7 +385,7 @@ impl WriteBack {
         }
     }
 
-    /// Up to where records have been applied.
+    /// Returns the position up to which records have been applied.
     fn applied(&self) -> Flushed {
         Flushed {
             number: self.first_record,
@@ -402,7 +403,7 @@ impl Tier for WriteBack {
             Op::Flush => self.flush(now, command, way),
             Op::Write | Op::WriteZeroes => self.change(now, *command, way),
             Op::Deallocate => {
-                // Units that it covers in part keep their data, as the standard allows.
+                // Units that it covers partly keep their data, as the standard allows.
                 let unit = u64::from(UNIT);
                 let (first, end) = (command.offset.next_multiple_of(unit), command.end() / unit);
                 let bytes = (end * unit).saturating_sub(first) as u32;
@@ -502,8 +503,8 @@ impl Tier for WriteBack {
         (0..=self.striping.count as Child).try_for_each(|child| below.sync(child))
     }
 
-    /// Nothing where an acknowledged write is durable. Otherwise the units that the cache loses, and all that came after
-    /// the first of them: the ring is read back up to the first gap.
+    /// If acknowledged writes are durable, no ranges. Otherwise the units that the cache loses, and all units written
+    /// after the first of them, because the ring is replayed up to the first gap.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         if self.config.durability == Durability::Ack {
             return;
@@ -534,7 +535,7 @@ impl Tier for WriteBack {
         }));
     }
 
-    /// The ring is read back at once: what was applied is known again.
+    /// The ring is replayed without delay: applied records are known again.
     fn power_cut(&mut self, now: Time) {
         self.requests = Slab::default();
         self.held.clear();
@@ -574,7 +575,7 @@ impl Tier for WriteBack {
         gauges.gauge(Gauge::DirtyBytes, self.dirty as f64);
         gauges.gauge(Gauge::Congestion, f64::from(self.congestion()));
         if self.config.durability == Durability::Flush {
-            // What a flush has not made durable yet: more may be lost than the drive has in its buffer.
+            // Data that no flush has made durable yet: more may be lost than the drive has in its buffer.
             let slots = self.ring.head()
                 - self
                     .flushed

@@ -1,11 +1,12 @@
-//! What is live in the oldest segments.
+//! Live units in the oldest segments.
 //!
-//! The map says where a unit is, and nothing says what is in a slot: that would take as much memory again. So the map is gone
-//! through for the oldest sixteenth of what is dirty at a time, and what is found is kept by segment until destaging has come
-//! there: half a byte for each that is dirty. All of it is looked at some sixteen times while it is dirty, a nanosecond or
-//! two each. Of what the start put there only what is asked for is looked at, so while most is, little is looked up at a
-//! time. What has been overwritten since it was found is known by asking the map. Nothing comes to these segments meanwhile:
-//! records are put at the head.
+//! The map gives the slot of each unit; there is no reverse map, which would need the same amount of memory again.
+//! Instead, the map is scanned for the oldest sixteenth of the dirty units at a time, and the result is kept by segment
+//! until destaging has reached it: half a byte per dirty unit. Each dirty unit is therefore scanned about sixteen times
+//! while it is dirty, at one or two nanoseconds each. Among units of the initial state, only those in the requested
+//! segments are scanned, so while most units are of this kind, few are looked up at a time. Whether a unit found
+//! earlier has been overwritten is determined by looking it up in the map. No units are added to these segments
+//! meanwhile, because records are put at the head.
 
 use alloc::vec::Vec;
 
@@ -13,28 +14,28 @@ use super::WriteBack;
 use super::layout::{packed, unpacked};
 use super::ring::UNIT;
 
-/// Parts of what is dirty of which one is looked up at a time.
+/// One of this number of parts of the dirty units is looked up at a time.
 const PARTS: u64 = 16;
-/// As many are looked up at least.
+/// Minimum number of units to look up.
 const LEAST: u32 = 1 << 14;
 
-/// What was found.
+/// Live units found by a scan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Oldest {
-    /// The positions that it is of: whole segments.
+    /// Range of positions that was scanned: whole segments.
     from: u64,
     until: u64,
-    /// Segment by segment, each by its slot in that (of less than 2^20) and its unit, packed into one number.
+    /// Units segment by segment, each with its slot in the segment (below 2^20), packed into one number.
     found: Vec<u64>,
-    /// Where each segment begins in it, and where the last ends.
+    /// Index in `found` at which each segment begins, and at which the last one ends.
     begins: Vec<u32>,
-    /// Slots of a segment.
+    /// Slots per segment.
     per: u64,
 }
 
 impl Oldest {
-    /// What was found in the segments from the tail that was asked for last up to this position, in a ring of so many
-    /// slots: slots and units.
+    /// Returns the slots and units found between the tail of the last scan and this position, in a ring of `slots`
+    /// slots.
     pub(super) fn until(&self, until: u64, slots: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
         let segments = (until - self.from) / self.per;
         (0..segments).flat_map(move |segment| {
@@ -48,7 +49,7 @@ impl Oldest {
         })
     }
 
-    /// The tail has moved on.
+    /// Drops segments before the new tail.
     fn go_on_from(&mut self, tail: u64) {
         let passed = ((tail - self.from) / self.per) as usize;
         self.begins.drain(..passed);
@@ -57,7 +58,7 @@ impl Oldest {
 }
 
 impl WriteBack {
-    /// Finds what is live from the tail up to this position, the end of a segment in which all is applied.
+    /// Finds the live units from the tail up to this position, which is the end of a segment that is entirely applied.
     pub(super) fn look_up_oldest(&mut self, until: u64) {
         let (tail, per) = (self.ring.tail(), u64::from(self.ring.per));
         let oldest = &mut self.oldest;
@@ -68,7 +69,7 @@ impl WriteBack {
         let part = ((dirty * self.map.kept()) as u32).max(LEAST);
         let complete = tail + u64::from(self.ring.complete()) * per;
         (oldest.from, oldest.until, oldest.per) = (tail, tail, per);
-        // Each segment knows how much is live in it.
+        // The number of live units of each segment is known.
         let mut begins = core::mem::take(&mut oldest.begins);
         begins.clear();
         let mut sum = 0;
@@ -87,7 +88,7 @@ impl WriteBack {
         found.resize(sum as usize, 0);
         let (first, slots) = (self.ring.slot(tail), self.ring.slots() as u32);
         let (span, per) = ((oldest.until - tail) as u32, self.ring.per);
-        // Of what the start put there only these; beyond the ring's end from its beginning.
+        // Among units of the initial state only these; a range beyond the ring's end wraps around to its beginning.
         let near = match first.checked_add(span) {
             Some(end) if end <= slots => first..end,
             _ => 0..slots,
@@ -103,7 +104,7 @@ impl WriteBack {
                 *next += 1;
             }
         });
-        // Each has come to where the next began.
+        // Each value has become the beginning of the next segment.
         begins.rotate_right(1);
         begins[0] = 0;
         debug_assert_eq!(begins.last(), Some(&sum), "live is counted wrongly");

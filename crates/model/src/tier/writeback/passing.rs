@@ -1,17 +1,24 @@
-//! Past the cache: some writes go to the capacity tier instead of into the buffer.
+//! Bypass: some writes go to the capacity tier instead of into the buffer.
 //!
-//! Those that go on where others ended, beyond some bytes in order; and all while too much of the buffer is dirty, unless they ask
-//! for force unit access, for which there is a limit of its own; and what the buffer does not hold, until it has been missed
-//! some times. As bcache's `sequential_cutoff` and its two cutoffs of writing back, and Open CAS's sequential cutoff and nhit.
+//! Three kinds of writes bypass. First, writes of sequential streams longer than a limit. Second, all writes while too
+//! much of the buffer is dirty, except those with force unit access, which have their own limit. Third, writes of units
+//! that are not in the buffer, until these have been missed a number of times. This follows bcache's
+//! `sequential_cutoff` and its two write-back cutoffs, and Open CAS's sequential cutoff and nhit.
 //!
-//! What the ring has of their units must never come back. So the order is: wait until nobody is at these addresses, in the
-//! buffer's queues or on the way to the capacity tier, and keep others from them; write there, durably; forget what the
-//! buffer has of them; put an entry without data into the ring that says so ([`Content::Passed`]); acknowledge once that is
-//! written. After a crash before the entry the older data of the ring count, which is right: nobody was told of the newer
-//! ones. After it they do not, and no trim from before it is done again there.
+//! Older data of these units in the ring must never reappear. The order of steps is therefore:
+//! 1. Wait until no other request is at these addresses, in the buffer's queues or on the way to the capacity tier, and
+//!    block later ones.
+//! 2. Write to the capacity tier, durably.
+//! 3. Unmap these units in the buffer.
+//! 4. Put an entry without data into the ring that records the bypass ([`Content::Passed`]).
+//! 5. Acknowledge once the entry is written.
 //!
-//! Left out: writes that cover a unit in part (these go into the buffer), reads (nothing is taken in for them), what a
-//! stream reads (only its writes count), bcache's congestion thresholds, and that it forgets and writes at one time.
+//! After a crash before step 4, the older data in the ring counts, which is correct, because the newer data was not
+//! acknowledged. After that step it does not count, and no earlier trim is replayed there.
+//!
+//! Not modelled: bypass of partial writes of a unit (these go into the buffer), reads (they are not admitted), read
+//! streams (only writes count), bcache's congestion thresholds, and that bcache invalidates and writes at the same
+//! time.
 
 use super::request::Past;
 use super::ring::UNIT;
@@ -25,26 +32,26 @@ use crate::time::Time;
 #[cfg(doc)]
 use crate::tier::record::Content;
 
-/// Which writes go past the cache.
+/// Conditions under which writes bypass the cache.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Passing {
-    /// Bytes written in order after which a stream goes past it; `u64::MAX` is never.
+    /// Sequential bytes after which a stream bypasses; `u64::MAX` is never.
     pub sequential: u64,
-    /// But only while this share of the buffer is in use, 0 to 1.
+    /// Minimum share of the buffer in use for that, 0 to 1.
     pub sequential_from: f64,
-    /// While more than this share is dirty all go past it but those with force unit access; 1 is never.
+    /// Share of dirty data above which all writes except those with force unit access bypass; 1 is never.
     pub from: f64,
-    /// While more than this is dirty these, too.
+    /// Share of dirty data above which those with force unit access bypass, too.
     pub fua_from: f64,
-    /// All go past it of which it holds nothing, until each of their units is missed this often; at 1 none do.
+    /// Writes without any unit in the buffer bypass until each of their units has been missed this often; 1 for none.
     pub fill_at_miss: u8,
-    /// But only while this share of the buffer is in use.
+    /// Minimum share of the buffer in use for that.
     pub fill_from: f64,
 }
 
 impl Passing {
-    /// None go past it.
+    /// No bypass.
     pub const NONE: Passing = Passing {
         sequential: u64::MAX,
         sequential_from: 0.0,
@@ -54,7 +61,7 @@ impl Passing {
         fill_from: 0.0,
     };
 
-    /// Whether none go past it.
+    /// Whether no write bypasses.
     pub fn is_none(&self) -> bool {
         let never = |share: f64| share >= 1.0;
         self.sequential == u64::MAX
@@ -65,7 +72,7 @@ impl Passing {
 }
 
 impl WriteBack {
-    /// Whether a write that comes now is to go past the buffer.
+    /// Whether a write that arrives now must bypass the buffer.
     #[inline]
     pub(super) fn is_to_pass(&mut self, command: &Command) -> bool {
         let Some(law) = self.config.passing else {
@@ -77,7 +84,7 @@ impl WriteBack {
         }
         let in_order = self.streams.add(command.offset, command.bytes.into());
         let whole = command.offset.is_multiple_of(unit) && command.end().is_multiple_of(unit);
-        // Not what is in use: entries of what has passed take room, too, and would keep all others out.
+        // Dirty data, not space in use: entries of bypassing writes also take space, and would block all other writes.
         let dirty = self.dirty as f64 / (self.ring.slots() * unit) as f64;
         let full = dirty
             > match command.fua {
@@ -88,7 +95,7 @@ impl WriteBack {
         whole && (full || stream || self.is_to_be_missed(law, command))
     }
 
-    /// Whether nothing of a write is in the buffer and one of its units has not been missed often enough; counts the miss.
+    /// Whether no unit of a write is in the buffer and one of them has not been missed often enough; counts the miss.
     fn is_to_be_missed(&mut self, law: Passing, command: &Command) -> bool {
         if law.fill_at_miss <= 1 || self.ring.fill() < law.fill_from {
             return false;
@@ -110,13 +117,13 @@ impl WriteBack {
         rare && holds == 0
     }
 
-    /// Nobody else is at its addresses but, perhaps, destaging.
+    /// No other request is at its addresses except, possibly, destaging.
     pub(super) fn begin_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.passing.push(request);
         self.try_passing(now, request, way);
     }
 
-    /// Writes it to the capacity tier, unless that is being written there.
+    /// Writes it to the capacity tier, unless destaging writes to the same addresses.
     fn try_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         if let Some(status) = self.failed {
             let own = &mut self.requests[request];
@@ -147,7 +154,7 @@ impl WriteBack {
             self.destaging.touch(usize::from(child - 1));
             self.requests[request].left += 1;
             let piece = Command {
-                // What the ring has must not be given up for what a power cut may lose.
+                // Data in the ring must not be dropped in favour of data that a power cut may lose.
                 fua: !planted::has(Bug::PassesVolatile),
                 offset,
                 bytes: (until - from) as u32,
@@ -189,7 +196,7 @@ impl WriteBack {
                 self.enqueue(now, request, way);
             }
         } else {
-            // The capacity tier has the older data or the newer: as after a failed write to any drive.
+            // The capacity tier has older or newer data, as after a failed write to any drive.
             self.leave_passing(now, request, way);
             self.end(request, way);
         }
@@ -197,13 +204,13 @@ impl WriteBack {
         self.go_on(now, way);
     }
 
-    /// Others may be at its addresses again.
+    /// Unblocks its addresses for other requests.
     pub(super) fn leave_passing<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.passing.retain(|&it| it != request);
         self.unblock(now, way);
     }
 
-    /// Whether a range of a drive of the capacity tier is being written past the buffer.
+    /// Whether a bypassing write to a range of a drive of the capacity tier is in progress.
     pub(super) fn is_passed(&self, index: usize, offset: u64, bytes: u64) -> bool {
         self.passing.iter().any(|&request| {
             let own = &self.requests[request];
@@ -217,7 +224,7 @@ impl WriteBack {
         })
     }
 
-    /// Those that waited for writes of destaging may go on.
+    /// Continues requests that waited for destaging writes.
     pub(super) fn pass_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while let Some(&request) = self.passing.get(index) {
@@ -225,13 +232,13 @@ impl WriteBack {
             if own.past == Past::Waits && own.left == 0 {
                 self.try_passing(now, request, way);
             }
-            // It may be gone.
+            // It may have been removed.
             index += usize::from(self.passing.get(index) == Some(&request));
         }
     }
 }
 
-/// The first byte of a unit.
+/// Returns the first byte of a unit.
 fn at(unit: u64) -> u64 {
     unit * u64::from(UNIT)
 }

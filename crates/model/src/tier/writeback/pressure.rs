@@ -1,10 +1,10 @@
-//! When the buffer fills: how much writes are held back, and how long destaging pauses.
+//! Behaviour while the buffer fills: delay of writes, and pauses of destaging.
 
 use super::WriteBack;
 use crate::time::Span;
 
 impl WriteBack {
-    /// From 0 to 255.
+    /// Returns the congestion level, from 0 to 255.
     #[inline]
     pub(super) fn congestion(&self) -> u8 {
         let law = &self.config.congestion;
@@ -12,12 +12,12 @@ impl WriteBack {
         if fill <= law.from {
             return 0;
         }
-        // No room at all is full congestion, whatever the law.
+        // No space at all is full congestion, whatever the settings.
         let share = (fill - law.from) / (law.full - law.from).max(f64::MIN_POSITIVE);
         libm::round(255.0 * share.min(1.0)) as u8
     }
 
-    /// How long a write is held back that comes now.
+    /// Returns the delay of a write that arrives now.
     #[inline]
     pub(super) fn held_back(&self) -> Span {
         let level = self.congestion();
@@ -28,7 +28,7 @@ impl WriteBack {
         self.config.congestion.delay.scale(share * share)
     }
 
-    /// What passes before the next round of destaging.
+    /// Returns the pause before the next round of destaging.
     pub(super) fn pause(&self) -> Span {
         let law = &self.config.destage;
         let above = (self.ring.fill() - law.from) / (law.hurry - law.from).max(f64::MIN_POSITIVE);
@@ -36,15 +36,15 @@ impl WriteBack {
         law.pause.scale(1.0 - above * above)
     }
 
-    /// Whether more of the buffer is in use than may stay so, and there is something to free. Once that is so it stays so
-    /// until less than the lower mark is in use.
+    /// Whether the buffer is above its mark and there is something to free. Once true, it remains true until the buffer
+    /// is below the lower mark.
     pub(super) fn must_destage(&mut self) -> bool {
         let over = self.ring.fill() > self.stays();
         self.destaging.drains = over;
         over && self.failed.is_none() && self.ring.complete() > 0
     }
 
-    /// The share that may stay in use: the upper mark, or the lower one once that has been passed.
+    /// Returns the share that may stay in use: the upper mark, or the lower one once the upper has been exceeded.
     pub(super) fn stays(&self) -> f64 {
         let law = &self.config.destage;
         match self.destaging.drains {

@@ -1,4 +1,4 @@
-//! Reads: from the buffer what is in it, the rest from the capacity tier.
+//! Reads: data in the buffer from there, the rest from the capacity tier.
 
 use super::ring::UNIT;
 use super::{CACHE, For, WriteBack};
@@ -7,17 +7,17 @@ use crate::tier::Way;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
-/// A part of a read while it is with a child.
+/// A part of a read that is outstanding at a child.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// Of what: a read, or a request that merges.
+    /// Owner: a read, or a request that merges.
     of: u32,
-    /// The segment that has to stay as it is meanwhile.
+    /// The segment that must not be freed meanwhile.
     segment: Option<u32>,
 }
 
 impl WriteBack {
-    /// A client reads. All pieces leave at once, so that the last to come back took the time of all.
+    /// Starts a client's read. All pieces are sent at once, so that the last to complete determines the latency.
     #[inline]
     pub(super) fn read<W: Way>(&mut self, command: &Command, way: &mut W) {
         let request = self.reads.begin(command.id);
@@ -48,7 +48,7 @@ impl WriteBack {
         }
     }
 
-    /// Where the parts of a range are: the slot, if it is in the buffer, and from which byte to which.
+    /// Returns the parts of a range: the slot, if the part is in the buffer, and its first byte and end.
     pub(super) fn pieces(
         &self,
         at: u64,
@@ -63,7 +63,7 @@ impl WriteBack {
         })
     }
 
-    /// The first of them, and where it ends.
+    /// Returns the first part, and its end.
     #[inline]
     fn piece(&self, at: u64, end: u64) -> (Option<u32>, u64) {
         let mut slot = self.map.get(at / u64::from(UNIT));
@@ -73,7 +73,7 @@ impl WriteBack {
         (slot, self.reaches(at, end, slot))
     }
 
-    /// Which child has a byte, and where: the buffer in this slot, or else the capacity tier.
+    /// Returns the child that has a byte, and the offset there: the buffer at this slot, or else the capacity tier.
     #[inline]
     pub(super) fn locate(&self, slot: Option<u32>, offset: u64) -> (u16, u64) {
         match slot {
@@ -82,7 +82,8 @@ impl WriteBack {
         }
     }
 
-    /// How far from `at` what is read lies in one run, on the cache from `slot` on or on a drive of the capacity tier.
+    /// Returns the end of the range that is contiguous from `at`: on the cache starting at `slot`, or on a drive of the
+    /// capacity tier.
     fn reaches(&self, at: u64, end: u64, slot: Option<u32>) -> u64 {
         let unit = u64::from(UNIT);
         let mut until = (at / unit + 1) * unit;
@@ -103,7 +104,7 @@ impl WriteBack {
         until.min(end)
     }
 
-    /// Sends a read, whose offset is the client's, to where the data are.
+    /// Sends a read, whose offset is the client's, to the location of the data.
     #[inline]
     fn send_piece<W: Way>(
         &mut self,
@@ -123,7 +124,7 @@ impl WriteBack {
         way.send(child, why.token(piece), command);
     }
 
-    /// All of a unit is read for a request that writes a part of it.
+    /// Reads a whole unit for a request that writes a part of it.
     pub(super) fn read_unit<W: Way>(
         &mut self,
         request: u32,
@@ -142,7 +143,7 @@ impl WriteBack {
         self.send_piece(For::Merge, request, slot, command, way);
     }
 
-    /// A piece is there: its segment may go. Returns of what it is.
+    /// A piece has completed: releases its segment. Returns the owner.
     #[inline]
     pub(super) fn let_go<W: Way>(&mut self, now: Time, piece: u32, way: &mut W) -> u32 {
         let Piece { of, segment } = self.pieces[piece];
@@ -153,7 +154,7 @@ impl WriteBack {
         of
     }
 
-    /// A piece of a client's read is there.
+    /// A piece of a client's read has completed.
     #[inline]
     pub(super) fn was_read<W: Way>(
         &mut self,

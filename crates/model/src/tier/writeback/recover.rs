@@ -1,17 +1,17 @@
-//! The ring is found again after a crash, or made new.
+//! Recovery of the ring after a crash, and formatting.
 //!
-//! The newest superblock says where the ring begins, and whose it is. From there records follow each other: each has the
-//! next number, the checksum of the one before, the epoch that its number belongs to, and data with the sums that it says.
-//! At the first gap the ring ends. A later record, or the superblock, that says of the gap that it was durable shows that
-//! it is lost: that is told, and nothing is written any more. Otherwise what lies beyond the gap was never acknowledged as
-//! durable; a new epoch keeps it from being taken up later.
+//! The newest superblock defines where the ring begins, and to which pool it belongs. Records follow from there: each
+//! has the next number, the checksum of the previous record, the epoch that its number belongs to, and data with the
+//! stated checksums. The ring ends at the first gap. If a later record, or the superblock, states that the missing
+//! record was durable, it is lost: the loss is reported, and the tier no longer accepts writes. Otherwise records after
+//! the gap were never acknowledged as durable; a new epoch prevents them from being replayed later.
 //!
-//! Trims are done once more on the capacity tier, because nobody knows whether they were. Then the superblock of the new
-//! epoch is written, and after it the labels of the capacity tier: so a cache whose epoch is below that of a label is an
-//! old copy.
+//! Trims are replayed on the capacity tier, because it is not known whether they were done. Then the superblock of the
+//! new epoch is written, followed by the labels of the capacity tier. A cache whose epoch is lower than that of a label
+//! is therefore an old copy.
 //!
-//! Beyond a gap 64 MiB are searched, and of the segments after them those that begin with a record: who has lost all of that
-//! is not told of it.
+//! After a gap, 64 MiB are searched, and the segments after that which begin with a record. A loss of all of these is
+//! not reported.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,31 +26,31 @@ use crate::tier::planted::{self, Bug};
 use crate::tier::record::{Attached, BLOCK, Content, Header, Superblock};
 use crate::time::Time;
 
-/// The number of a ring's first superblock: the one that the first start writes goes to the last place, so that a ring with
-/// data goes on where one without begins.
+/// Number of a ring's first superblock: the one that the first start writes uses the last position, so that a ring with
+/// data continues where a ring without data begins.
 const FIRST: u64 = layout::SUPERBLOCK_COPIES - 1;
 
-/// Slots beyond a gap in each of which a record may begin: more than drives have in volatile buffers.
+/// Number of slots after a gap in each of which a record may begin: more than the volatile buffers of drives.
 const SEARCHED: u64 = (64 << 20) / UNIT as u64;
 
-/// Whose ring it is, and which life of it: a crash begins another.
+/// Pool of the ring, and its epoch: a crash begins a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Life {
     pub(super) pool: u128,
-    /// As [`Superblock::epochs`].
+    /// See [`Superblock::epochs`].
     pub(super) epochs: [(u64, u64); 8],
 }
 
 impl Life {
-    /// The epoch of what is written now.
+    /// Returns the current epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epochs[0].0
     }
 
-    /// The next begins, with the record of this number.
+    /// Begins the next epoch, with the record of this number.
     fn begin(&mut self, number: u64) {
         let epoch = self.epoch() + 1;
-        // Of a life without a record nothing is left but its number.
+        // An epoch without records is replaced, except for its number.
         if self.epochs[0].1 != number || epoch == 1 {
             self.epochs.rotate_right(1);
         }
@@ -62,7 +62,7 @@ impl Life {
         let mut known = self.epochs.iter().filter(|it| it.0 != 0);
         match known.clone().find(|it| it.1 <= number) {
             Some(&(of, _)) => epoch == of,
-            // Older than all that are known.
+            // Older than all known epochs.
             None => known.next_back().is_some_and(|oldest| epoch < oldest.0),
         }
     }
@@ -88,7 +88,7 @@ fn newest_superblock(below: &mut dyn Below) -> Option<Superblock> {
     }
 }
 
-/// Writes the superblock of an empty ring, or of one that was read back: it begins at the tail.
+/// Writes the superblock of an empty ring, or of one that was replayed: it begins at the tail.
 fn write_superblock(
     tier: &mut WriteBack,
     first: (u64, u32),
@@ -101,7 +101,7 @@ fn write_superblock(
     below.sync(CACHE).map_err(unwritable(CACHE))
 }
 
-/// The children of the capacity tier, and where their labels are.
+/// Returns the children of the capacity tier, and the offsets of their labels.
 fn labels(children: &[u64]) -> impl Iterator<Item = (Child, u64)> + '_ {
     let all = children.iter().enumerate().skip(1);
     all.map(|(child, &bytes)| (child as Child, layout::label_at(bytes)))
@@ -119,7 +119,7 @@ fn label(tier: &WriteBack, child: Child) -> Attached {
 
 fn write_labels(tier: &WriteBack, children: &[u64], below: &mut dyn Below) -> Result<(), Damage> {
     for (child, at) in labels(children) {
-        // By turns, so that one that is torn leaves the other.
+        // Alternately, so that a torn one leaves the other intact.
         let at = at + tier.life.epoch() % 2 * u64::from(UNIT);
         let written = below.write(child, at, &label(tier, child).encode());
         written.map_err(unwritable(child))?;
@@ -128,7 +128,7 @@ fn write_labels(tier: &WriteBack, children: &[u64], below: &mut dyn Below) -> Re
     Ok(())
 }
 
-/// An empty ring. What an earlier one has left on the cache is of an epoch before this one.
+/// Formats an empty ring. Leftovers of an earlier ring on the cache have an earlier epoch.
 pub(super) fn format(
     mut tier: WriteBack,
     children: &[u64],
@@ -148,7 +148,7 @@ pub(super) fn format(
     write_labels(&tier, children, below)
 }
 
-/// Whether the cache and the drives behind it are parts of this pool, and of the same life.
+/// Checks that the cache and its backing drives are parts of this pool, and of the same epoch.
 fn belong_together(
     tier: &WriteBack,
     superblock: &Superblock,
@@ -189,14 +189,14 @@ fn belong_together(
     Ok(())
 }
 
-/// What the next record of a ring has to be.
+/// Required properties of the next record of a ring.
 #[derive(Clone, Copy)]
 pub(super) struct Next {
     pub(super) number: u64,
     pub(super) previous: u32,
 }
 
-/// Reads the ring back.
+/// Replays the ring.
 pub(super) fn recover(
     mut tier: WriteBack,
     children: &[u64],
@@ -259,7 +259,7 @@ pub(super) fn recover(
     Ok(tier)
 }
 
-/// A header at a slot, if one of this ring's is there, and its sum.
+/// Reads a header at a slot; returns it with its checksum if it is one of this ring.
 fn read_header(tier: &WriteBack, slot: u32, below: &mut dyn Below) -> Option<(Header, u32)> {
     let block = block(CACHE, WriteBack::place(slot), below)?;
     let (header, sum) = Header::decode(&block)?;
@@ -267,7 +267,7 @@ fn read_header(tier: &WriteBack, slot: u32, below: &mut dyn Below) -> Option<(He
     own.then_some((header, sum))
 }
 
-/// Units of data of a record.
+/// Returns the units of data of a record.
 fn units(header: &Header) -> u64 {
     let with_data = header
         .entries
@@ -276,7 +276,7 @@ fn units(header: &Header) -> u64 {
     with_data.map(|it| u64::from(it.units)).sum()
 }
 
-/// The record at the head, if it is the next one and whole; with the checksum of its header.
+/// Reads the record at the head, if it is the next one and complete; returns it with the checksum of its header.
 fn read_record(
     tier: &mut WriteBack,
     next: Next,
@@ -300,7 +300,7 @@ fn read_record(
     has_data(&header, slot, data, below).then_some((header, sum))
 }
 
-/// Whether the data of a record are behind its header in this slot; they are read to `data`.
+/// Whether the data of a record is after its header in this slot; the data is read to `data`.
 fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) -> bool {
     let Some(data) = data.get_mut(..(units(header) * u64::from(UNIT)) as usize) else {
         return false;
@@ -318,7 +318,7 @@ fn has_data(header: &Header, slot: u32, data: &mut [u8], below: &mut dyn Below) 
     })
 }
 
-/// Does in memory what was done when the record at the head was written.
+/// Updates the state in memory as if the record at the head had just been written.
 pub(super) fn replay(
     tier: &mut WriteBack,
     next: Next,
@@ -347,7 +347,7 @@ pub(super) fn replay(
     tier.ring.apply(tier.ring.head());
 }
 
-/// Units that are not to be trimmed again.
+/// Excludes units from the trims to be replayed.
 fn leave_alone(trims: &mut Vec<(u64, u64)>, first: u64, end: u64) {
     for index in 0..trims.len() {
         let (from, until) = trims[index];
@@ -358,15 +358,16 @@ fn leave_alone(trims: &mut Vec<(u64, u64)>, first: u64, end: u64) {
     }
 }
 
-/// What lies beyond the head.
+/// State after the head.
 #[derive(Clone, Copy, Default)]
 struct Beyond {
     records: u64,
-    /// The highest number of which one of them says that it was durable.
+    /// The highest number that one of the records there states as durable.
     durable_through: u64,
 }
 
-/// Records beyond the head, where the one of this number is not. `data` has room for those of a record.
+/// Searches for records after the head, where the record of number `missing` is absent. `data` has space for those of a
+/// record.
 fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below) -> Beyond {
     let (mut beyond, per) = (Beyond::default(), u64::from(tier.ring.per));
     let end = tier.ring.tail() + tier.ring.slots();
@@ -379,8 +380,8 @@ fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below
             Some((header, _)) => {
                 beyond.records += 1;
                 beyond.durable_through = beyond.durable_through.max(header.flushed_through);
-                // What its data look like means nothing. Where they are not there, another record may have been written
-                // over them, by a drive that misplaces or loses writes.
+                // The data itself does not matter. If it is absent, another record may have been written over it, by a
+                // drive that misdirects or loses writes.
                 let whole = has_data(&header, tier.ring.slot(at), data, below);
                 let units = if whole { units(&header) } else { 0 };
                 at = (at + 1 + units).min((at / per + 1) * per);
@@ -392,7 +393,7 @@ fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below
     beyond
 }
 
-/// Ranges of units read as zeroes from the capacity tier.
+/// Trims ranges on the capacity tier, so that they read as zeroes.
 fn trim(tier: &WriteBack, trims: &[(u64, u64)], below: &mut dyn Below) -> Result<(), Damage> {
     let mut touched = vec![false; tier.striping.count as usize + 1];
     for unit in trims.iter().flat_map(|&(first, end)| first..end) {

@@ -1,5 +1,5 @@
-//! A client's command that changes something, while it is inside: which units it covers, as a whole or in part, and where
-//! its data for them are.
+//! A client's outstanding command that changes data: which units it covers, entirely or partly, and where its data for
+//! them is.
 
 use super::Flushed;
 use super::ring::UNIT;
@@ -8,44 +8,44 @@ use crate::command::{Command, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::time::{Span, Time};
 
-/// Whether it goes past the buffer.
+/// Whether it bypasses the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Past {
-    /// It does not.
+    /// The request does not bypass.
     #[default]
     No,
-    /// It does, and waits for that or is being written to the capacity tier.
+    /// The request bypasses; it is waiting, or being written to the capacity tier.
     Waits,
-    /// It is there, and has still to be noted in the ring.
+    /// The data is on the capacity tier; the entry in the ring is still to be written.
     Written,
 }
 
-/// A client's command that changes something.
+/// A client's command that changes data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) command: Command,
-    /// Up to when its anatomy accounts for its time.
+    /// Time up to which its anatomy is complete.
     pub(super) since: Time,
     pub(super) anatomy: Anatomy,
-    /// What the clock of the tier said when it came to wait for a record.
+    /// Value of the tier's stall clock when it started to wait for a record.
     pub(super) stalls: Span,
     /// The next unit to be put into a record.
     pub(super) next: u64,
-    /// Where in the ring its entry without data stands, once it does.
+    /// Position of its entry without data in the ring, once it is there.
     pub(super) mark: Option<u64>,
-    /// Up to where its flush makes the ring durable: what was applied when that left.
+    /// Position up to which its flush makes the ring durable: that of the applied records when the flush was sent.
     pub(super) flushes: Flushed,
-    /// The units that it covers in part, as they will be.
+    /// Buffers of the units that it covers partly, with their final content.
     pub(super) rest: [Payload; 2],
-    /// Whether it goes past the buffer.
+    /// Whether it bypasses the buffer.
     pub(super) past: Past,
-    /// Commands to children that it waits for.
+    /// Number of commands to children that it waits for.
     pub(super) left: u32,
     pub(super) status: Status,
 }
 
 impl Request {
-    /// That has just come in.
+    /// Creates the request of a command that has just arrived.
     pub(super) fn new(command: &Command, now: Time) -> Request {
         Request {
             command: *command,
@@ -62,7 +62,7 @@ impl Request {
         }
     }
 
-    /// Units that it touches.
+    /// Returns the units that it overlaps.
     pub(super) fn units(&self) -> core::ops::Range<u64> {
         let unit = u64::from(UNIT);
         let (first, end) = (
@@ -72,7 +72,7 @@ impl Request {
         first..end
     }
 
-    /// Units that it covers as a whole.
+    /// Returns the units that it covers entirely.
     pub(super) fn whole(&self) -> core::ops::Range<u64> {
         let unit = u64::from(UNIT);
         let (first, end) = (
@@ -82,7 +82,7 @@ impl Request {
         first..end
     }
 
-    /// Units that it covers in part: the first, and the last if that is another.
+    /// Returns the units that it covers partly: the first, and the last if that is another one.
     pub(super) fn parts(&self) -> [Option<u64>; 2] {
         let (units, whole) = (self.units(), self.whole());
         let first = (whole.start > units.start).then_some(units.start);
@@ -90,7 +90,7 @@ impl Request {
         [first, last.filter(|_| first != last)]
     }
 
-    /// Puts what it writes of the units that it covers in part over the rest of them.
+    /// Writes its data into the buffers of the units that it covers partly.
     pub(super) fn overlay(&self, buffers: &mut impl Buffers) {
         let unit_bytes = u64::from(UNIT);
         for (unit, rest) in self.parts().into_iter().zip(self.rest) {
@@ -111,7 +111,7 @@ impl Request {
         }
     }
 
-    /// Where its data for a unit are, and whether that is a buffer of a unit that it covers in part.
+    /// Returns the location of its data for a unit, and whether that is the buffer of a partly covered unit.
     pub(super) fn source(&self, unit: u64) -> (Payload, bool) {
         let [first, last] = self.parts();
         if first == Some(unit) {
@@ -124,7 +124,7 @@ impl Request {
         (self.command.payload.skip(into as u32), false)
     }
 
-    /// Whether all that the ring gets of it, but for parts of units, is an entry.
+    /// Whether it puts only an entry into the ring, apart from partly covered units.
     pub(super) fn is_bare(&self) -> bool {
         self.command.op != Op::Write || self.past == Past::Written
     }
@@ -139,7 +139,7 @@ impl Request {
         one.start < two.end && two.start < one.end
     }
 
-    /// What has passed since it was last looked at went by for this reason.
+    /// Attributes the time since the last call to this part.
     pub(super) fn account(&mut self, now: Time, part: Part) {
         self.anatomy.add(part, now.since(self.since));
         self.since = now;

@@ -1,9 +1,9 @@
 //! The ring of segments: which slots of the cache are in use, and by what.
 //!
-//! A position counts slots of 4 KiB since the beginning and never goes back; a slot is a position modulo the ring. Records
-//! are put at the head and lie within a segment; the tail passes whole segments. In between are units that the map points
-//! to (live), units that were overwritten since, and headers. Which is which only the map knows: what is live in the oldest
-//! segments is looked for in all of it, for many segments at a time ([`super::oldest`]).
+//! A position counts slots of 4 KiB since the beginning and never decreases; a slot is a position modulo the ring.
+//! Records are put at the head and do not cross segments; the tail advances by whole segments. Between them are units
+//! that the map points to (live), units that have been overwritten, and headers. Only the map distinguishes them: the
+//! live units of the oldest segments are found by scanning the map, for many segments at a time ([`super::oldest`]).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,47 +15,47 @@ use crate::time::Time;
 /// Bytes of a unit, a slot and a header.
 pub(super) const UNIT: u32 = 4096;
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
-    /// Units that the map points to.
+    /// Number of units that the map points to.
     pub(super) live: u32,
-    /// Commands that need it to stay as it is.
+    /// Number of commands that prevent it from being freed.
     pub(super) pins: u32,
-    /// When a record was last put into it, if somebody asks.
+    /// When a record was last put into it, if the policy needs that.
     pub(super) written: Time,
     /// Bytes of headers and entries of its records.
     log: u32,
-    /// The number of its first record, and the checksum of the record before it.
+    /// Number of its first record, and checksum of the record before it.
     pub(super) first: (u64, u32),
 }
 
-/// The ring.
+/// State of the ring.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
-    /// Slots of a segment.
+    /// Slots per segment.
     pub(super) per: u32,
     /// Slots of all segments.
     slots: u64,
     pub(super) segments: Vec<Segment>,
-    /// Where the next record goes, its slot, and slots from there to the segment's end.
+    /// Position of the next record, its slot, and the slots from there to the segment's end.
     head: u64,
     head_slot: u32,
     left: u32,
-    /// Up to where records have been applied to the map.
+    /// Position up to which records have been applied to the map.
     applied: u64,
     /// The first position in use: a segment's beginning.
     tail: u64,
-    /// Bytes of headers and entries between tail and head, and how many there may be.
+    /// Bytes of headers and entries between tail and head, and their maximum.
     log: u64,
     log_limit: u64,
-    /// What one slot, and one byte of the log, are of the whole.
+    /// Share of the whole that one slot, and one byte of the log, are.
     share: f64,
     log_share: f64,
 }
 
 impl Ring {
-    /// An empty ring of so many segments of so many slots.
+    /// Creates an empty ring of `segments` segments of `per` slots.
     pub(super) fn new(segments: u32, per: u32, log_limit: u64) -> Ring {
         let slots = segments as usize * per as usize;
         Ring {
@@ -74,18 +74,18 @@ impl Ring {
         }
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(super) fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// The slot of a position.
+    /// Returns the slot of a position.
     #[inline]
     pub(super) fn slot(&self, position: u64) -> u32 {
         (position % self.slots()) as u32
     }
 
-    /// The position of a slot that is in use.
+    /// Returns the position of a slot that is in use.
     #[inline]
     pub(super) fn position(&self, slot: u32) -> u64 {
         let head = self.head_slot;
@@ -96,35 +96,35 @@ impl Ring {
         self.head - u64::from(back)
     }
 
-    /// The segment of a slot.
+    /// Returns the segment of a slot.
     #[inline]
     pub(super) fn segment(&self, slot: u32) -> u32 {
         slot / self.per
     }
 
-    /// Where the next record goes.
+    /// Returns the position of the next record.
     #[inline]
     pub(super) fn head(&self) -> u64 {
         self.head
     }
 
-    /// Its slot.
+    /// Returns the slot of the next record.
     #[inline]
     pub(super) fn head_slot(&self) -> u32 {
         self.head_slot
     }
 
-    /// Up to where records have been applied.
+    /// Returns the position up to which records have been applied.
     pub(super) fn applied(&self) -> u64 {
         self.applied
     }
 
-    /// The first position in use.
+    /// Returns the first position in use.
     pub(super) fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// The share in use, 0 to 1: of the slots, or of what the log may take, whichever is more.
+    /// Returns the share in use, 0 to 1: of the slots, or of the maximum log bytes, whichever is larger.
     #[inline]
     pub(super) fn fill(&self) -> f64 {
         let slots = (self.head - self.tail) as f64 * self.share;
@@ -132,10 +132,10 @@ impl Ring {
         slots.max(log)
     }
 
-    /// Slots from the head on that a record can have; 0 if it has to wait for the tail.
+    /// Returns the number of slots, starting at the head, that a record can use; 0 if it must wait for the tail.
     pub(super) fn room(&mut self) -> u32 {
         if self.left == 1 {
-            // A header alone carries no data: it stays unused.
+            // A header alone carries no data: the slot stays unused.
             self.go_to(self.head + 1);
         }
         let left = self.left;
@@ -145,14 +145,14 @@ impl Ring {
         if log || (border && full) { 0 } else { left }
     }
 
-    /// The head is at this position.
+    /// Sets the position of the head.
     fn go_to(&mut self, position: u64) {
         self.head = position;
         self.head_slot = self.slot(position);
         self.left = self.per - self.head_slot % self.per;
     }
 
-    /// The head moves on within its segment, or to the next.
+    /// Advances the head within its segment, or to the next.
     #[inline]
     fn advance(&mut self, slots: u32) {
         self.head += u64::from(slots);
@@ -163,7 +163,7 @@ impl Ring {
         }
     }
 
-    /// Puts the header of a record at the head; its position.
+    /// Puts the header of a record at the head; returns its position.
     #[inline]
     pub(super) fn begin(&mut self, number: u64, previous: u32) -> u64 {
         let (at, slot) = (self.head, self.head_slot);
@@ -176,7 +176,7 @@ impl Ring {
         at
     }
 
-    /// Puts units behind it, one after the other.
+    /// Puts units after it, contiguously.
     #[inline]
     pub(super) fn put(&mut self, count: u32) {
         let slot = self.head_slot;
@@ -189,8 +189,8 @@ impl Ring {
         self.left == self.per
     }
 
-    /// Fills up to so many segments as one that is full, from the head on, which is at a border, and applies them; fewer if
-    /// the log may not take more. How many.
+    /// Fills up to `most` segments, starting at the head, which is at a border, with copies of the full segment `full`,
+    /// and applies them; fewer if the log limit is reached. Returns how many.
     pub(super) fn repeat(&mut self, full: u32, most: u64) -> u64 {
         let full = self.segments[full as usize];
         let log = self.log_limit.saturating_sub(self.log);
@@ -205,7 +205,7 @@ impl Ring {
         times
     }
 
-    /// An entry of the record that ends at the head, without data.
+    /// Counts an entry without data of the record that ends at the head.
     pub(super) fn note(&mut self) {
         let slot = self.slot(self.head - 1);
         self.account(slot, record::ENTRY as u32);
@@ -217,25 +217,25 @@ impl Ring {
         self.log += u64::from(bytes);
     }
 
-    /// A slot is live, or not any more.
+    /// Returns the live count of a slot's segment, for changing.
     #[inline]
     pub(super) fn live(&mut self, slot: u32) -> &mut u32 {
         let segment = self.segment(slot);
         &mut self.segments[segment as usize].live
     }
 
-    /// When the segment at the tail was last written to.
+    /// Returns when the segment at the tail was last written.
     pub(super) fn written(&self) -> Time {
         let segment = self.segment(self.slot(self.tail));
         self.segments[segment as usize].written
     }
 
-    /// All up to here is in the map.
+    /// Marks all records up to this position as applied.
     pub(super) fn apply(&mut self, until: u64) {
         self.applied = until;
     }
 
-    /// What is not applied is gone; nobody needs a segment any more.
+    /// Power cut: discards everything that is not applied; no command needs a segment any more.
     pub(super) fn cut(&mut self) {
         self.go_to(self.applied);
         for segment in &mut self.segments {
@@ -243,36 +243,36 @@ impl Ring {
         }
     }
 
-    /// An empty ring goes on from the beginning of a segment.
+    /// Makes an empty ring continue at the beginning of a segment.
     pub(super) fn go_on_from(&mut self, tail: u64) {
         (self.tail, self.applied) = (tail, tail);
         self.go_to(tail);
     }
 
-    /// Whole segments from the tail on of which all is applied.
+    /// Returns the number of whole segments, starting at the tail, that are entirely applied.
     pub(super) fn complete(&self) -> u32 {
         ((self.applied - self.tail) / u64::from(self.per)) as u32
     }
 
-    /// Segments in use, begun ones included.
+    /// Returns the number of segments in use, including partly filled ones.
     pub(super) fn used(&self) -> u32 {
         (self.head - self.tail).div_ceil(u64::from(self.per)) as u32
     }
 
-    /// The segments from the tail up to this position.
+    /// Returns the segments from the tail up to this position.
     pub(super) fn oldest(&self, until: u64) -> impl Iterator<Item = usize> + use<> {
         let (per, count) = (u64::from(self.per), self.segments.len() as u64);
         (self.tail / per..until / per).map(move |index| (index % count) as usize)
     }
 
-    /// The number of the first record from a segment's beginning on, and the checksum of the one before it; nothing if
-    /// there is none yet.
+    /// Returns the number of the first record at or after a segment's beginning, and the checksum of the one before it;
+    /// `None` if there is none yet.
     pub(super) fn first_record(&self, position: u64) -> Option<(u64, u32)> {
         let segment = self.segment(self.slot(position));
         (position < self.head).then(|| self.segments[segment as usize].first)
     }
 
-    /// Segments up to here, in which nothing is live, can be written again.
+    /// Frees segments up to this position, in which no unit is live.
     pub(super) fn free(&mut self, until: u64) {
         for index in self.oldest(until) {
             let segment = &mut self.segments[index];

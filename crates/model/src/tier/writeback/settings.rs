@@ -1,4 +1,4 @@
-//! What a write-back cache is made of.
+//! Settings of a write-back cache.
 
 use alloc::format;
 use alloc::string::String;
@@ -18,113 +18,114 @@ use crate::time::Span;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Durability {
-    /// Once it is durable: records are written with force unit access, and a flush has nothing to do.
+    /// Once it is durable: records are written with force unit access, and a flush has no effect.
     #[default]
     Ack,
-    /// Once the cache has it, perhaps in a volatile buffer: a flush makes it durable.
+    /// Once the cache has it, possibly in a volatile buffer: a flush makes it durable.
     Flush,
 }
 
 impl Durability {
-    /// All of them, with the words of files and expressions.
+    /// Both settings, with their words in files and expressions.
     pub const ALL: [(&str, Durability); 2] =
         [("ack", Durability::Ack), ("flush", Durability::Flush)];
 }
 
-/// When data move from the buffer to the capacity tier, and how many at a time.
+/// When data is destaged from the buffer to the capacity tier, and how much at a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Destage {
-    /// The share of the buffer that must be in use, 0 to 1.
+    /// Share of the buffer in use above which destaging starts, 0 to 1.
     pub from: f64,
-    /// Once it has begun it goes on until this share less is in use: the distance of dm-writecache's two marks.
+    /// Once started, destaging continues until the share in use is lower by this: the distance between dm-writecache's
+    /// two marks.
     pub band: f64,
-    /// What passes between two rounds while the buffer has just that share; less with the square of what there is above
-    /// it.
+    /// Pause between two rounds if exactly that share of the buffer is in use; it decreases with the square of the
+    /// excess.
     pub pause: Span,
-    /// The share from which on rounds follow each other without a pause.
+    /// Share in use at and above which rounds follow each other without a pause.
     pub hurry: f64,
-    /// Most bytes of the ring that a round frees.
+    /// Maximum bytes of the ring that a round frees.
     pub round: u32,
-    /// Most bytes of one write to a drive of the capacity tier, which is where neighbours are merged.
+    /// Maximum bytes of one write to a drive of the capacity tier, into which adjacent units are merged.
     pub merge: u32,
-    /// Writes under way at each drive of the capacity tier.
+    /// Maximum number of writes in flight per drive of the capacity tier.
     pub in_flight: u16,
-    /// What moves before there must be a round.
+    /// Destaging below the mark.
     pub cleaning: Cleaning,
 }
 
-/// How writes are held back while the buffer fills: a level from 0 to 255, and a delay by its square.
+/// Delay of writes while the buffer fills: a level from 0 to 255, and a delay proportional to its square.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Congestion {
-    /// The share of the buffer from which on the level rises.
+    /// Share of the buffer in use above which the level rises.
     pub from: f64,
-    /// The share at which it is 255.
+    /// Share at which the level is 255.
     pub full: f64,
-    /// How long a write is held back then.
+    /// Delay of a write at that level.
     pub delay: Span,
 }
 
-/// When what no flush has made durable is made so without one, where writes are acknowledged before.
+/// When data is made durable without a client's flush, if writes are acknowledged before they are durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Commit {
-    /// With so many slots of 4 KiB, those of headers included.
+    /// After this number of slots of 4 KiB, including headers.
     pub slots: u64,
-    /// And this long after the first of them.
+    /// After this time since the first of them.
     pub after: Span,
 }
 
-/// What a write-back cache is made of. Its first child is the cache, the others are the capacity tier.
+/// Settings of a write-back cache. Its first child is the cache; the others are the capacity tier.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WriteBackConfig {
-    /// Bytes of the cache that are used; all of it, if it has less.
+    /// Bytes of the cache that are used; the whole cache, if it has less.
     pub buffer_limit: u64,
-    /// Bytes of a segment, in which the ring is freed: a multiple of 4096.
+    /// Bytes of a segment, the unit in which the ring is freed: a multiple of 4096.
     pub segment: u32,
-    /// Most bytes of a record, with its header: a multiple of 4096.
+    /// Maximum bytes of a record, including its header: a multiple of 4096.
     pub record: u32,
-    /// Most records under way at once.
+    /// Maximum number of records in flight.
     pub records_in_flight: u16,
     /// When a write is acknowledged.
     pub durability: Durability,
-    /// When the cache is flushed though no client asks for it, with [`Durability::Flush`]; never, if it is nothing.
+    /// When the cache is flushed without a client's flush, with [`Durability::Flush`]; `None` for never.
     pub commit: Option<Commit>,
-    /// Bytes of a piece of a table of entries behind the ring, which a commit writes whole if an entry in it has changed,
-    /// with [`Durability::Flush`]; 0, if records' headers are all that there is.
+    /// Bytes of a piece of the table of entries after the ring. With [`Durability::Flush`], a commit writes each piece
+    /// in which an entry has changed. 0: there is no table, only the records' headers.
     pub table: u32,
-    /// Bytes on one drive of the capacity tier before the next begins: a multiple of 4096.
+    /// Bytes on one drive of the capacity tier before the next drive follows: a multiple of 4096.
     pub chunk: u32,
-    /// When and how data move to the capacity tier.
+    /// Destaging to the capacity tier.
     pub destage: Destage,
-    /// How writes are held back.
+    /// Delay of writes.
     pub congestion: Congestion,
-    /// Which writes go past it, if any.
+    /// Conditions under which writes bypass the cache, if any.
     pub passing: Option<Passing>,
     /// Bytes of headers and entries of records in use at which the buffer counts as full.
     pub log_limit: u64,
-    /// The share of the buffer that is in use at the start, by units scattered over four times their size.
+    /// Share of the buffer that is in use at the start, by units scattered over four times their size.
     pub start: f64,
 }
 
-/// Most bytes of a record.
+/// Largest possible `record`, in bytes.
 const LARGEST_RECORD: u32 = 128 << 10;
 
-/// Fewest segments of a ring.
+/// Minimum number of segments of a ring.
 const SEGMENTS: u64 = 4;
 
-/// Segments are not made smaller than this with the rest.
+/// Minimum segment size when the tier is scaled down.
 const SMALL_SEGMENT: u32 = 256 << 10;
-/// Rounds are not made smaller than this with the rest.
+/// Minimum round size when the tier is scaled down.
 const SMALL_ROUND: u32 = 8 << 20;
 
 impl WriteBackConfig {
-    /// As an all-flash disk group of vSAN has it (original storage architecture).
+    /// Settings of an all-flash disk group of vSAN (original storage architecture).
     ///
-    /// Limit, 30 % and 0 to 255 are published (see `docs/decisions/0061-write-back-cache.md`), and that a round's pause
-    /// falls with the square of the fill; the times are assumed.
+    /// Published: the buffer limit, 30 %, levels 0 to 255 (see `docs/decisions/0061-write-back-cache.md`), and that a
+    /// round's pause decreases with the square of the fill level. The times are assumed.
     pub const VSAN: WriteBackConfig = WriteBackConfig {
         buffer_limit: 600_000_000_000,
         segment: 4 << 20,
@@ -154,7 +155,7 @@ impl WriteBackConfig {
         start: 0.0,
     };
 
-    /// All of the cache, no pauses between rounds, and writes that go at full speed until there is no room.
+    /// The whole cache, no pauses between rounds, and writes at full speed until there is no space.
     pub const PLAIN: WriteBackConfig = WriteBackConfig {
         buffer_limit: u64::MAX,
         destage: Destage {
@@ -169,7 +170,8 @@ impl WriteBackConfig {
         ..WriteBackConfig::VSAN
     };
 
-    /// As dm-writecache has it on an SSD: its marks, its commits with a table in pieces of 64 KiB, and all of a round at once.
+    /// Settings of dm-writecache on an SSD: its marks, its commits with a table in pieces of 64 KiB, and a whole round
+    /// at once.
     ///
     /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst` and `drivers/md/dm-writecache.c`.
     pub const DM_WRITECACHE: WriteBackConfig = WriteBackConfig {
@@ -188,7 +190,8 @@ impl WriteBackConfig {
         ..WriteBackConfig::PLAIN
     };
 
-    /// What bcache and Open CAS have in common: a flush makes durable, all of the ring may be in use, nobody waits.
+    /// Common settings of bcache and Open CAS: a flush makes data durable, the whole ring may be in use, writes are not
+    /// delayed.
     const LAZY: WriteBackConfig = WriteBackConfig {
         durability: Durability::Flush,
         segment: 512 << 10,
@@ -200,11 +203,11 @@ impl WriteBackConfig {
         ..WriteBackConfig::PLAIN
     };
 
-    /// As bcache writes back: 10 % dirty, by a controller; its journal's delay; past it what is in order beyond
-    /// 4 MiB, and above 40 and 70 % in use.
+    /// Settings of bcache's write-back mode: 10 % dirty, by a controller; its journal's delay; bypass of sequential
+    /// streams beyond 4 MiB, and above 40 and 70 % in use.
     ///
-    /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; that a ring is freed
-    /// at full speed above 90 % is assumed.
+    /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12. It is assumed
+    /// that a ring is freed at full speed above 90 %.
     pub const BCACHE: WriteBackConfig = WriteBackConfig {
         passing: Some(Passing {
             sequential: 4 << 20,
@@ -230,16 +233,16 @@ impl WriteBackConfig {
         ..WriteBackConfig::LAZY
     };
 
-    /// As Open CAS cleans by default (ALRU).
+    /// Settings of Open CAS's default cleaning policy (ALRU).
     ///
-    /// From Open CAS Linux's admin guide: it wakes every 20 s, cleans what is older than 120 s, and not within 10 s after a
-    /// client; 100 blocks at a time, here a segment of 127 and a header. Once it is full, past it what is in order
-    /// beyond 1 MiB. The 90 % are assumed.
+    /// From Open CAS Linux's admin guide: it wakes every 20 s and cleans data older than 120 s, if no client command
+    /// has arrived for 10 s. It cleans 100 blocks at a time; here, a segment of 127 and a header. Once the cache is
+    /// full, sequential streams beyond 1 MiB bypass. The 90 % are assumed.
     pub const OPEN_CAS: WriteBackConfig = WriteBackConfig {
         passing: Some(Passing {
             sequential: 1 << 20,
             sequential_from: 0.9,
-            // nhit's share, should it be chosen; by default each is taken in.
+            // The threshold of nhit, if that is selected; by default every write is admitted.
             fill_from: 0.8,
             ..Passing::NONE
         }),
@@ -254,24 +257,24 @@ impl WriteBackConfig {
         ..WriteBackConfig::LAZY
     };
 
-    /// Its aggressive policy (ACP): every 10 ms, 128 blocks.
+    /// Open CAS's aggressive policy (ACP): 128 blocks every 10 ms.
     pub const ACP: Cleaning = Cleaning::Steady(Span::from_ms(10));
 
-    /// Segments of the ring on a cache of so many bytes.
+    /// Returns the number of segments of the ring on a cache of `cache` bytes.
     pub fn segments(&self, cache: u64) -> u32 {
         let cache = cache.saturating_sub(SUPERBLOCKS);
         let per = u64::from(self.slots_of_segment());
         let segment = u64::from(self.segment.max(1));
         let has = match self.table {
             0 => cache / segment,
-            // What is left of the table's last unit is its, too.
+            // The rest of the table's last unit belongs to the table, too.
             _ => cache.saturating_sub(u64::from(UNIT)) / (segment + per * TABLE_ENTRY),
         };
         let most = u64::from(u32::MAX / self.slots_of_segment().max(1));
         has.min(self.buffer_limit / segment).min(most) as u32
     }
 
-    /// The tier with nothing in its buffer: what is there at the start of a simulation was never written.
+    /// Creates the tier with an empty buffer: data in the buffer at the start of a simulation was never written.
     fn empty(&self, children: &[u64]) -> WriteBack {
         let config = WriteBackConfig {
             start: 0.0,
@@ -347,7 +350,7 @@ impl WriteBackConfig {
         self.other_problems(problems);
     }
 
-    /// What is wrong besides sizes and shares.
+    /// Adds problems other than those of sizes and shares.
     fn other_problems(&self, problems: &mut Vec<String>) {
         if self.destage.in_flight == 0 || self.records_in_flight == 0 {
             problems.push(String::from(
@@ -405,7 +408,7 @@ impl TierSettings for WriteBackConfig {
         Striping::capacity(sizes.iter().map(|&bytes| label_at(bytes)), chunk.into())
     }
 
-    /// The cache has what the capacity tier has not yet, and it is of use only with it.
+    /// The cache has data that the capacity tier does not have yet, and is usable only with the capacity tier.
     fn promise(&self, children: &[Promise]) -> Promise {
         let mut losses: Vec<Loss> = children.iter().map(|child| child.loss.clone()).collect();
         let capacity = losses.split_off(losses.len().min(1));

@@ -1,8 +1,8 @@
-//! A buffer that is in use at the start: filled by units that are scattered over four times their size, in the order in which
-//! a step near the golden ratio meets them.
+//! A buffer that is in use at the start. It contains units that are scattered over four times their size, in the order
+//! of steps near the golden ratio.
 //!
-//! Which of the units in the ring is a given one is arithmetic, and so is what the map says of it: the map holds nothing of a
-//! leaf until one of its units is written, moved or trimmed. So a full buffer of any size costs next to no time and memory.
+//! The index of a unit in the ring can be computed, and so can its map entry. The map stores a leaf only when one of
+//! its units is written, moved or trimmed. A full buffer of any size therefore takes almost no time and memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,11 +13,11 @@ use super::ring::UNIT;
 use crate::tier::packed::{LEAF, Packed};
 use crate::time::Time;
 
-/// Units are scattered over so many at most, 16 TiB: products of two numbers below it fit.
+/// Maximum number of units over which units are scattered, 16 TiB: products of two smaller numbers fit into 64 bits.
 const MOST_UNITS: u64 = u32::MAX as u64;
 
 impl WriteBack {
-    /// The buffer as it is at the start.
+    /// Puts the buffer into its initial state.
     pub(super) fn start(&mut self, units: u64) {
         let segments = libm::floor(self.config.start * self.ring.segments.len() as f64) as u64;
         let until = segments * u64::from(self.ring.per);
@@ -35,7 +35,7 @@ impl WriteBack {
             full.live += data as u32;
             let units = u64::from(full.live);
             count += data;
-            // Segments that are full are all alike.
+            // Full segments are all equal.
             if self.ring.is_at_border() {
                 let left = (until - self.ring.head()) / u64::from(self.ring.per);
                 let more = left.min((over - count) / units.max(1));
@@ -54,16 +54,16 @@ impl WriteBack {
     }
 }
 
-/// Which slot has the newest data of a unit.
+/// Map from a unit to the slot of its newest data.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     packed: Packed,
-    /// What it says of leaves that nothing has changed.
+    /// Initial entries of leaves that have not changed.
     start: Option<Start>,
 }
 
 impl Map {
-    /// Of so many units, none of which is in the buffer.
+    /// Creates a map for `units` units, none of which is in the buffer.
     pub(super) fn new(units: u64) -> Map {
         Map {
             packed: Packed::new(units),
@@ -71,7 +71,7 @@ impl Map {
         }
     }
 
-    /// What it says of a unit.
+    /// Returns the slot of a unit, if any.
     #[inline]
     pub(super) fn get(&self, unit: u64) -> Option<u32> {
         match &self.start {
@@ -80,21 +80,21 @@ impl Map {
         }
     }
 
-    /// A unit is in this slot now; where it was before.
+    /// Sets the slot of a unit; returns its previous slot.
     #[inline]
     pub(super) fn set(&mut self, unit: u64, slot: u32) -> Option<u32> {
         self.change(unit);
         self.packed.set(unit, slot)
     }
 
-    /// A unit is in no slot.
+    /// Removes the entry of a unit.
     #[inline]
     pub(super) fn clear(&mut self, unit: u64) {
         self.change(unit);
         self.packed.clear(unit);
     }
 
-    /// Something of a unit's leaf is about to change.
+    /// An entry in a unit's leaf is about to change.
     #[inline]
     fn change(&mut self, unit: u64) {
         if let Some(start) = &mut self.start
@@ -107,7 +107,7 @@ impl Map {
         }
     }
 
-    /// As [`Packed::skip`].
+    /// See [`Packed::skip`].
     pub(super) fn skip(&self, unit: u64) -> u64 {
         match &self.start {
             Some(start) if start.holds(unit) => unit + 1,
@@ -115,7 +115,7 @@ impl Map {
         }
     }
 
-    /// The share of its leaves that are kept, 0 to 1: of the others it is known what the start put there.
+    /// Returns the share of its leaves that are stored, 0 to 1: the others are in their initial state.
     pub(super) fn kept(&self) -> f64 {
         let Some(start) = &self.start else {
             return 1.0;
@@ -123,12 +123,13 @@ impl Map {
         1.0 - start.left as f64 / start.over.div_ceil(LEAF) as f64
     }
 
-    /// All units that are in the buffer, with their slots, in no order.
+    /// Calls `what` for all units in the buffer, with their slots, in no particular order.
     pub(super) fn each(&self, what: impl FnMut(u64, u32)) {
         self.each_near(0..u32::MAX, what);
     }
 
-    /// At least those whose slot is one of these: what the start put elsewhere is passed over, and that is most of it.
+    /// Calls `what` for at least the units whose slot is in this range; units that are elsewhere in the initial state,
+    /// which is most of them, are skipped.
     pub(super) fn each_near(&self, slots: Range<u32>, mut what: impl FnMut(u64, u32)) {
         if let Some(start) = &self.start {
             start.each_near(slots, &mut what);
@@ -137,17 +138,17 @@ impl Map {
     }
 }
 
-/// What a map says at the start, of the leaves of which it still does.
+/// Initial map entries, and the leaves to which they still apply.
 #[derive(Clone, Debug)]
 struct Start {
-    /// Units are scattered over so many; so many are in the buffer.
+    /// Number of units over which units are scattered, and number of units in the buffer.
     over: u64,
     count: u64,
-    /// From one unit in the ring to the next; and from the number in the ring of one unit to that of the unit after it.
+    /// Distance from one unit in the ring to the next; and distance in the ring from one unit to the following unit.
     step: u64,
     back: u64,
     filled: Filled,
-    /// A bit for each leaf that it holds; how many there are.
+    /// One bit per leaf to which it applies, and the number of these leaves.
     held: Vec<u64>,
     left: u64,
 }
@@ -170,7 +171,7 @@ impl Start {
         }
     }
 
-    /// Whether a unit's leaf is as it was.
+    /// Whether a unit's leaf is in its initial state.
     #[inline]
     fn holds(&self, unit: u64) -> bool {
         let leaf = unit / LEAF;
@@ -178,7 +179,7 @@ impl Start {
         word.is_some_and(|word| word >> (leaf % 64) & 1 != 0)
     }
 
-    /// The slot of a unit at the start. Numbers are below 2^32.
+    /// Returns the slot of a unit in the initial state. Numbers are below 2^32.
     #[inline]
     fn slot(&self, unit: u64) -> Option<u32> {
         if unit >= self.over {
@@ -188,12 +189,12 @@ impl Start {
         (index < self.count).then(|| self.filled.slot(index))
     }
 
-    /// The map has a leaf from now on.
+    /// Moves a leaf into the map.
     fn give(&mut self, leaf: u64, packed: &mut Packed) {
         self.held[(leaf / 64) as usize] &= !(1 << (leaf % 64));
         self.left -= 1;
         let units = (leaf * LEAF).min(self.over)..((leaf + 1) * LEAF).min(self.over);
-        // As `slot` has it, from one unit to the next.
+        // As in `slot`, incrementally from one unit to the next.
         let mut index = units.start * self.back % self.over;
         let slots = units.filter_map(|unit| {
             let is = index;
@@ -204,7 +205,7 @@ impl Start {
         packed.set_leaf(leaf, slots);
     }
 
-    /// The units that it holds in the segments of these slots, with their slots.
+    /// Calls `what` for the units to which it applies in the segments of these slots, with their slots.
     fn each_near(&self, slots: Range<u32>, what: &mut impl FnMut(u64, u32)) {
         let from = u64::from(slots.start) / self.filled.per * self.filled.units;
         let until = u64::from(slots.end).div_ceil(self.filled.per) * self.filled.units;
@@ -219,7 +220,7 @@ impl Start {
     }
 }
 
-/// A step near the golden ratio that meets all of so many before it meets one again.
+/// Returns a step near the golden ratio that visits all `over` numbers before it repeats one.
 fn step(over: u64) -> u64 {
     let mut step = (over as f64 * 0.618_033_988_75) as u64 | 1;
     while gcd(step, over) != 1 {
@@ -228,7 +229,7 @@ fn step(over: u64) -> u64 {
     step % over
 }
 
-/// Which number of steps leads to 1, of so many.
+/// Returns the number of steps that lead to 1, modulo `over`.
 fn inverse(step: u64, over: u64) -> u64 {
     let (mut old, mut new) = ((over as i64, 0_i64), (step as i64, 1_i64));
     while new.0 != 0 {
@@ -248,7 +249,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// A ring of full records.
 #[derive(Clone, Debug)]
 struct Filled {
-    /// Slots and units of a segment, and slots of a record.
+    /// Slots and units per segment, and slots per record.
     per: u64,
     units: u64,
     record: u64,
@@ -257,7 +258,7 @@ struct Filled {
 impl Filled {
     fn new(per: u32, record: u32) -> Filled {
         let (mut left, mut units) = (per, 0);
-        // A header alone carries nothing.
+        // A header alone carries no data.
         while left > 1 {
             units += left.min(record) - 1;
             left -= left.min(record);
@@ -269,7 +270,7 @@ impl Filled {
         }
     }
 
-    /// The slot of the unit of this number.
+    /// Returns the slot of the unit with this index.
     #[inline]
     fn slot(&self, index: u64) -> u32 {
         let (index, units, data) = (index as u32, self.units as u32, self.record as u32 - 1);
@@ -288,8 +289,8 @@ mod tests {
     use crate::tier::TierSettings;
     use crate::tier::writeback::WriteBackConfig;
 
-    /// As when it is put together unit by unit, with segments that end in a short record, in a header alone, and with more
-    /// room than there are units.
+    /// Equals a ring built unit by unit, with segments that end in a short record, in a header alone, and with more
+    /// space than there are units.
     #[test]
     fn the_map_is_that_of_the_ring() {
         for (segment, record, behind) in [(64, 32, 64), (68, 32, 64), (32, 8, 1), (100, 16, 2)] {
@@ -306,7 +307,7 @@ mod tests {
             let mut map: Vec<Option<u32>> = vec![None; over as usize];
             let (mut slot, mut unit, mut count) = (0, 0, 0);
             while slot < segments * per && count < over {
-                // A header alone stays unused, also before the end.
+                // A header alone stays unused, including before the end.
                 slot += u64::from(slot % per == per - 1);
                 let left = per - slot % per;
                 for slot in slot + 1..slot + left.min(most) {
@@ -326,7 +327,7 @@ mod tests {
             let in_use = map.iter().flatten();
             in_use.for_each(|&slot| found[tier.ring.segment(slot) as usize] += 1);
             assert_eq!(live, found);
-            // Asked for some slots, it tells all that are there.
+            // A query for some slots returns all units that are there.
             for slots in [0..1, 17..300, 40..41, 500..9000] {
                 let (mut near, mut told) = (Vec::new(), 0);
                 tier.map.each_near(slots.clone(), |unit, slot| {
@@ -342,7 +343,7 @@ mod tests {
                 assert_eq!(near, there, "{slots:?}");
                 assert!(slots.end > 300 || told < count, "{slots:?}: {told}");
             }
-            // Leaf by leaf it is changed, and says the same of all others.
+            // Changing leaf by leaf does not affect others.
             let mut tier = tier;
             for unit in (0..over).step_by(700).chain([over - 1]) {
                 let all = |tier: &WriteBack| {

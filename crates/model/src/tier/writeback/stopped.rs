@@ -1,7 +1,7 @@
-//! Writes to a write-back cache while nothing runs: into its ring, as those of a client are.
+//! Offline writes to a write-back cache: into its ring, like a client's writes.
 //!
-//! So what the ring has of a unit, data or a trim, does not get past a newer write. Where the ring has no room its oldest
-//! segment is destaged first. An empty ring has nothing that could: then writes go to the capacity tier.
+//! Entries in the ring, data or trims, therefore do not replace a newer write. If the ring is full, its oldest segment
+//! is destaged first. An empty ring has no entries: then writes go to the capacity tier.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -67,7 +67,7 @@ impl WriteBack {
         Ok(())
     }
 
-    /// A record of one unit goes behind the others.
+    /// Appends a record of one unit.
     fn append(
         &mut self,
         unit: u64,
@@ -98,7 +98,7 @@ impl WriteBack {
         let (encoded, sum) = header.encode();
         below.write(CACHE, WriteBack::place(slot + 1), block)?;
         below.write(CACHE, WriteBack::place(slot), &encoded)?;
-        // The next record says that this one is durable.
+        // The next record states that this one is durable.
         below.sync(CACHE)?;
         replay(self, next, &header, &mut Vec::new());
         (self.first_record, self.previous) = (next.number, sum);
@@ -106,7 +106,7 @@ impl WriteBack {
         Ok(())
     }
 
-    /// What is live in the oldest segment goes to the capacity tier, and the ring begins behind it.
+    /// Destages the live units of the oldest segment; the ring then begins after it.
     fn destage_oldest(&mut self, below: &mut dyn Below) -> Result<(), Unwritable> {
         let until = self.ring.tail() + u64::from(self.ring.per);
         if until > self.ring.head() {

@@ -1,15 +1,17 @@
-//! Commits that write a table: behind the ring is an entry of 16 bytes for each slot, and what makes records durable first
-//! writes the pieces of it in which something has changed, then flushes, then writes a superblock with force unit access.
+//! Commits that write a table. After the ring there is an entry of 16 bytes for each slot. To make records durable, the
+//! pieces of this table with changed entries are written, then the cache is flushed, then a superblock is written with
+//! force unit access.
 //!
-//! As dm-writecache on an SSD: `ssd_commit_flushed` writes whole pieces of 64 KiB, waits for the data that are under way
-//! and flushes, `ssd_commit_superblock` follows (`drivers/md/dm-writecache.c`, Linux 6.12; read, not copied). Its lock is
-//! held all that time: no record leaves meanwhile, and flushes that come share the next commit, or end with this one if
-//! it has made durable what they ask for. Overwriting a block that is in the cache changes no entry there, so such a commit
-//! is a flush alone; what a round of destaging frees changes them again. Nothing new to make durable: nothing is done.
+//! Like dm-writecache on an SSD: `ssd_commit_flushed` writes whole pieces of 64 KiB, waits for the data in flight and
+//! flushes; `ssd_commit_superblock` follows (`drivers/md/dm-writecache.c`, Linux 6.12; read, not copied). Its lock is
+//! held all that time: no record is sent meanwhile. Flushes that arrive share the next commit, or complete with the
+//! current one if it has made their data durable. Overwriting a block that is in the cache changes no entry there, so
+//! such a commit is only a flush; a round of destaging changes the entries of the slots that it frees. If there is
+//! nothing new to make durable, nothing is done.
 //!
-//! What the table would say stands in the records' headers, too, and recovery reads those: pieces are written as zeroes, for
-//! what they cost. Left out: that reads wait for the lock as well; that the kernel frees what it has destaged in smaller
-//! groups than a round, each with a commit of its own.
+//! The content of the table is also in the records' headers, and recovery reads those: pieces are written as zeroes,
+//! only for their cost. Not modelled: reads also wait for the lock; the kernel frees destaged blocks in smaller groups
+//! than a round, each with its own commit.
 
 use alloc::vec::Vec;
 
@@ -23,48 +25,48 @@ use crate::engine::Slab;
 use crate::tier::Way;
 use crate::time::Time;
 
-/// How far a commit is.
+/// Stage of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
-    /// There is none.
+    /// No commit is in progress.
     #[default]
     None,
-    /// So many pieces are being written; then it waits for the records under way.
+    /// This number of pieces is being written; then it waits for the records in flight.
     Pieces(u32),
-    /// The cache is flushed, or the superblock is written.
+    /// The cache is being flushed, or the superblock is being written.
     Ends,
 }
 
-/// What is known of them.
+/// State of commits with a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableCommits {
     stage: Stage,
-    /// Pieces in which something has changed since they were written.
+    /// Pieces with entries that have changed since they were written.
     changed: Vec<u32>,
-    /// The bytes of those that are being written.
+    /// Buffers of the pieces that are being written.
     pieces: Slab<Payload>,
-    /// Pieces that the commit under way has written.
+    /// Number of pieces that the commit in progress has written.
     written: u32,
-    /// Requests that wait for the next commit, and those that the one under way is for.
+    /// Requests that wait for the next commit, and those that wait for the one in progress.
     waiting: Vec<u32>,
     served: Vec<u32>,
-    /// A round of destaging waits for the next commit to write its tail, or for the one under way.
+    /// Whether a round of destaging waits for the next commit to write its tail, or for the one in progress.
     tail_waits: bool,
     tail: bool,
-    /// What the commit under way has taken until then.
+    /// Latency breakdown of the commit in progress, and the time up to which it is complete.
     anatomy: Anatomy,
     until: Time,
     superblock: Payload,
 }
 
 impl TableCommits {
-    /// Whether one is under way, and no record may leave.
+    /// Whether a commit is in progress, so that no record may be sent.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.stage != Stage::None
     }
 
-    /// The entry of a slot has changed, in a table of pieces of so many bytes.
+    /// The entry of a slot has changed, in a table with pieces of `piece` bytes.
     #[inline]
     pub(super) fn change(&mut self, slot: u32, piece: u32) {
         let piece = slot / (piece / TABLE_ENTRY as u32);
@@ -73,7 +75,7 @@ impl TableCommits {
         }
     }
 
-    /// A step of it has ended.
+    /// A step of the commit has ended.
     fn took(&mut self, now: Time, anatomy: &Anatomy) {
         self.anatomy.append(anatomy);
         self.until = now;
@@ -81,7 +83,7 @@ impl TableCommits {
 }
 
 impl WriteBack {
-    /// Units are about to be put at the head: those that the cache has not get entries.
+    /// Units are about to be put at the head: those that are not in the cache get entries.
     pub(super) fn note_entries(&mut self, first: u64, count: u32) {
         for index in 0..count {
             if self.map.get(first + u64::from(index)).is_none() {
@@ -91,19 +93,19 @@ impl WriteBack {
         }
     }
 
-    /// A flush, or a write with force unit access, waits for what was written so far to be durable.
+    /// A flush, or a write with force unit access, waits until all previous writes are durable.
     pub(super) fn wait_for_table<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         self.table.waiting.push(request);
         self.begin_table(now, way);
     }
 
-    /// A round of destaging waits for its tail to be written.
+    /// A round of destaging waits until its tail is written.
     pub(super) fn commit_tail<W: Way>(&mut self, now: Time, way: &mut W) {
         self.table.tail_waits = true;
         self.begin_table(now, way);
     }
 
-    /// Begins a commit, unless one is under way or there is nothing to make durable.
+    /// Begins a commit, unless one is in progress or there is nothing to make durable.
     pub(super) fn begin_table<W: Way>(&mut self, now: Time, way: &mut W) {
         if self.table.holds() {
             return;
@@ -144,7 +146,7 @@ impl WriteBack {
         self.go_on_with_table(now, way);
     }
 
-    /// Those that wait have nothing to wait for, or nothing can be made durable any more.
+    /// Completes waiting requests that have nothing to wait for, or fails them if nothing can be made durable any more.
     fn end_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         let status = self.failed.unwrap_or_default();
         let mut waiting = core::mem::take(&mut self.table.waiting);
@@ -157,7 +159,7 @@ impl WriteBack {
         self.table.waiting = waiting;
     }
 
-    /// A piece of the table is written.
+    /// A piece of the table has been written.
     pub(super) fn piece_written<W: Way>(
         &mut self,
         now: Time,
@@ -176,13 +178,13 @@ impl WriteBack {
         };
         self.table.stage = Stage::Pieces(left - 1);
         if left == 1 {
-            // All were sent at one time: the last took the time of all.
+            // All were sent at one time: the last one has the latency of all.
             self.table.took(now, &done.anatomy);
         }
         self.go_on_with_table(now, way);
     }
 
-    /// Flushes once the pieces and the records are written.
+    /// Flushes the cache once the pieces and the records are written.
     pub(super) fn go_on_with_table<W: Way>(&mut self, now: Time, way: &mut W) {
         if self.table.stage != Stage::Pieces(0) || !self.records.is_empty() {
             return;
@@ -197,7 +199,7 @@ impl WriteBack {
         way.send(CACHE, For::TableFlush.token(0), Command::flush(0));
     }
 
-    /// The cache has been flushed: what is in the ring is durable, and the superblock says so.
+    /// The cache has been flushed: writes the superblock that states that the ring is durable.
     pub(super) fn table_flushed<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
         self.table.took(now, &done.anatomy);
         if done.status != Status::Success {
@@ -229,7 +231,7 @@ impl WriteBack {
         way.send(CACHE, For::TableEnd.token(0), command);
     }
 
-    /// The superblock is written.
+    /// The superblock has been written.
     pub(super) fn table_ended<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
         way.buffers().give_back(self.table.superblock);
         self.table.took(now, &done.anatomy);
@@ -239,7 +241,7 @@ impl WriteBack {
         self.table_is_over(now, way);
     }
 
-    /// Those that it was for end, and others go on.
+    /// Completes the commit's requests, and continues with others.
     fn table_is_over<W: Way>(&mut self, now: Time, way: &mut W) {
         self.table.stage = Stage::None;
         let status = self.failed.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A write-back cache holds the contract and loses nothing, absorbs, destages and holds back as it says.
+//! Contract and data integrity of a write-back cache; absorption, destaging and delays.
 
 mod cleaning;
 mod client;
@@ -25,12 +25,12 @@ use crate::time::{Span, Time};
 const MIB: u64 = 1 << 20;
 const UNIT: u32 = 4096;
 
-/// A drive of a microsecond and 10 GB/s.
+/// A drive with 1 us and 10 GB/s.
 fn ram(bytes: u64) -> DriveConfig {
     slow(bytes, 1)
 }
 
-/// A drive of so many microseconds.
+/// A drive with a latency of `us` microseconds.
 fn slow(bytes: u64, us: u64) -> DriveConfig {
     DriveConfig::Ram(RamConfig {
         bytes,
@@ -60,7 +60,7 @@ fn small() -> WriteBackConfig {
     }
 }
 
-/// A write-back cache on the first of these drives, before the others.
+/// A write-back cache with the first of these drives as cache and the others as capacity tier.
 fn group(config: WriteBackConfig, drives: &[DriveConfig]) -> PoolConfig<DriveConfig> {
     let slice = |(member, drive): (usize, &DriveConfig)| Target::Slice {
         member: member as u16,
@@ -89,7 +89,7 @@ fn built(config: &PoolConfig<DriveConfig>) -> Box<Pool<crate::media::Drive>> {
     Box::new(config.build(Precondition::Steady, 1))
 }
 
-/// What a device says of itself.
+/// Gauges that a device reports.
 #[derive(Default)]
 struct Readings(Vec<(Gauge, f64)>);
 

@@ -1,8 +1,8 @@
-//! Ranges without data: deallocated, or to read as zeroes.
+//! Ranges without data: deallocated, or zeroed.
 //!
-//! They are in the ring as an entry. Once that is durable the capacity tier is told; then what the buffer has of them is
-//! forgotten, the command acknowledged, and its segment may be freed. Writes of destaging at the same addresses are never
-//! under way at the same time as that.
+//! They are an entry in the ring. Once that is durable, the capacity tier clears the range. Then the units are unmapped
+//! in the buffer, the command is acknowledged, and its segment may be freed. Destaging writes at these addresses are
+//! never in flight at the same time.
 
 use super::ring::UNIT;
 use super::{For, WriteBack};
@@ -13,7 +13,7 @@ use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
 impl WriteBack {
-    /// Its entry is in the ring.
+    /// The entry of a request is in the ring.
     pub(super) fn zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let segment = self.segment_of(request);
         self.ring.segments[segment as usize].pins += 1;
@@ -21,15 +21,15 @@ impl WriteBack {
         self.try_zero(now, request, way);
     }
 
-    /// What the buffer has of its units is forgotten, but for what was written after it. (Not earlier: until the capacity
-    /// tier has done it, what it has there may be older.)
+    /// Unmaps its units in the buffer, except those written after it. (Not earlier: until the capacity tier has cleared
+    /// the range, its data there may be older.)
     fn forget_zeroed(&mut self, request: u32) {
         let own = &self.requests[request];
         let (units, position) = (own.whole(), own.mark.unwrap_or(0));
         self.forget_before(units, position);
     }
 
-    /// What the buffer has of these units from before a position is forgotten.
+    /// Unmaps these units in the buffer if they were written before a position.
     pub(super) fn forget_before(&mut self, units: core::ops::Range<u64>, position: u64) {
         let (mut unit, end) = (units.start, units.end);
         while unit < end {
@@ -45,7 +45,7 @@ impl WriteBack {
         }
     }
 
-    /// A position in the segment of its entry: what stands before it in the record, if only the header.
+    /// Returns a position in the segment of its entry: that of the preceding unit in the record, or of the header.
     pub(super) fn entry_of(&self, request: u32) -> u64 {
         self.requests[request].mark.unwrap_or(1) - 1
     }
@@ -54,7 +54,7 @@ impl WriteBack {
         self.ring.segment(self.ring.slot(self.entry_of(request)))
     }
 
-    /// Tells the capacity tier, unless it is being written there.
+    /// Clears the range on the capacity tier, unless it is being written there.
     fn try_zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let range = self.zeroed_bytes(request);
         let drives = 0..self.striping.count as usize;
@@ -91,14 +91,14 @@ impl WriteBack {
         }
     }
 
-    /// From which byte to which it is without data.
+    /// Returns the range of bytes without data.
     fn zeroed_bytes(&self, request: u32) -> (u64, u64) {
         let units = self.requests[request].whole();
         let unit = u64::from(UNIT);
         (units.start * unit, units.end * unit)
     }
 
-    /// Whether a range of a drive of the capacity tier is to be zeroed.
+    /// Whether a range of a drive of the capacity tier will be zeroed.
     pub(super) fn is_zeroed(&self, index: usize, offset: u64, bytes: u64) -> bool {
         self.zeroing.iter().any(|&request| {
             let range = self.zeroed_bytes(request);
@@ -107,19 +107,19 @@ impl WriteBack {
         })
     }
 
-    /// Those that waited for writes of destaging may go on.
+    /// Continues requests that waited for destaging writes.
     pub(super) fn zero_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         let mut index = 0;
         while let Some(&request) = self.zeroing.get(index) {
             if self.requests[request].left == 0 {
                 self.try_zero(now, request, way);
             }
-            // It may be gone.
+            // It may have been removed.
             index += usize::from(self.zeroing.get(index) == Some(&request));
         }
     }
 
-    /// The capacity tier has done a part of it.
+    /// The capacity tier has cleared a part of the range.
     pub(super) fn has_zeroed<W: Way>(
         &mut self,
         now: Time,

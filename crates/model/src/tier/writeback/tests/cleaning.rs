@@ -1,4 +1,4 @@
-//! Who destages below the upper mark: a controller comes to its target, a cleaner waits until nobody comes.
+//! Destaging below the upper mark: a controller reaches its target, a cleaner waits until no client command arrives.
 
 use super::client::{Client, client, random_write};
 use super::*;
@@ -29,7 +29,8 @@ fn bcache(integral_s2: f64) -> WriteBackConfig {
 }
 
 impl Client {
-    /// Random writes, one each so often, for so long; the mean of what was dirty, and bytes destaged a second.
+    /// Random writes at this interval, for `seconds` seconds; returns the mean of dirty bytes, and bytes destaged per
+    /// second.
     fn paced(&mut self, every: Span, seconds: f64) -> (f64, f64) {
         let (from, destaged) = (self.now, self.gauge(Gauge::DestagedBytes));
         let until = from + Span::from_seconds(seconds);
@@ -45,7 +46,7 @@ impl Client {
         (sum / count, moved / self.now.since(from).seconds())
     }
 
-    /// So much time passes.
+    /// Lets time pass.
     fn pass(&mut self, span: Span) {
         let until = self.now + span;
         while self.pool.next_event() <= until {
@@ -57,8 +58,8 @@ impl Client {
     }
 }
 
-/// 50 writes a second: 200 KiB. The proportional term alone settles where it moves as much, 40 s of the load above the
-/// target; the integral takes that away.
+/// 50 writes per second: 200 KiB. The proportional term alone settles where it destages at that rate, at 40 s of the
+/// load above the target; the integral term removes this offset.
 #[test]
 fn a_controlled_rate_comes_to_its_target() {
     let (target, load) = (0.1 * RING as f64, 50.0 * f64::from(UNIT));
@@ -83,7 +84,7 @@ fn below_its_target_it_moves_the_least_and_all_once_nobody_comes() {
         client.pool.submit(client.now, Command::read(0, 0, UNIT));
         client.pass(Span::from_ms(2000));
     }
-    // 4 KiB a second for 400 s, in segments with 8 units of data.
+    // 4 KiB per second for 400 s, in segments with 8 units of data.
     let moved = client.gauge(Gauge::DestagedBytes) - before;
     assert!((moved - 400.0 * 4096.0).abs() < 65536.0, "{moved}");
     assert!(client.gauge(Gauge::DirtyBytes) > 32768.0);
@@ -95,7 +96,7 @@ fn below_its_target_it_moves_the_least_and_all_once_nobody_comes() {
     assert!(client.gauge(Gauge::DirtyBytes) < 65536.0);
 }
 
-/// What was overwritten takes room, too: it is freed before writes have to wait for it.
+/// Overwritten data takes space, too: it is freed before writes must wait for space.
 #[test]
 fn a_ring_full_of_what_was_overwritten_is_freed() {
     for known in [WriteBackConfig::BCACHE, WriteBackConfig::OPEN_CAS] {
@@ -111,19 +112,19 @@ fn a_cleaner_waits_until_nobody_comes_and_then_cleans_what_is_old() {
     let config = with(WriteBackConfig::OPEN_CAS);
     let mut client = client(config, &[ram(RING), slow(2048 * MIB, 20)]);
     client.run(1, 800, |stream, _| random_write(stream, 2000 * MIB));
-    // A read every 9 s: never quiet for 10.
+    // A read every 9 s: never quiet for 10 s.
     for _ in 0..40 {
         client.pool.submit(client.now, Command::read(0, 0, UNIT));
         client.pass(Span::from_ms(9000));
     }
     assert_eq!(client.gauge(Gauge::DestagedBytes), 0.0);
-    // Old enough by then: all goes at the first time that it wakes and nobody has come for 10 s.
+    // All segments are old enough by then: all are destaged at the first wake-up without a client command for 10 s.
     client.run(1, 80, |stream, _| random_write(stream, 2000 * MIB));
     let young = 80.0 * 4096.0;
     client.pass(Span::from_ms(31_000));
     let left = client.gauge(Gauge::DirtyBytes);
     assert!((left - young).abs() < 65536.0, "{left} of {young}");
-    // These are cleaned once they are 120 s old, but for the segment that is being written.
+    // These are cleaned once they are 120 s old, except the segment that is being written.
     client.pass(Span::from_ms(88_000));
     assert_eq!(client.gauge(Gauge::DirtyBytes), left);
     client.pass(Span::from_ms(30_000));
@@ -132,7 +133,7 @@ fn a_cleaner_waits_until_nobody_comes_and_then_cleans_what_is_old() {
     assert_eq!(client.pool.next_event(), Time::NEVER);
 }
 
-/// A segment each 10 ms, 8 units of data in each.
+/// One segment every 10 ms, with 8 units of data each.
 #[test]
 fn rounds_follow_each_other_in_their_time_whoever_comes() {
     let mut config = with(WriteBackConfig::OPEN_CAS);

@@ -1,11 +1,11 @@
-//! A client that keeps a pool busy, for the tests of what it does over time.
+//! A client that keeps a pool busy, for tests of its behaviour over time.
 
 use super::*;
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Status};
 use crate::random::Stream;
 
-/// A pool with a client that keeps so many commands outstanding.
+/// A pool with a client of a fixed queue depth.
 pub(super) struct Client {
     pub(super) pool: Box<Pool<crate::media::Drive>>,
     pub(super) now: Time,
@@ -23,7 +23,8 @@ pub(super) fn client(config: WriteBackConfig, drives: &[DriveConfig]) -> Client 
 }
 
 impl Client {
-    /// Until so many have completed; what was congested, and the highest level of congestion.
+    /// Runs until `count` commands have completed; returns how many were delayed by congestion, and the highest
+    /// congestion level.
     pub(super) fn run(
         &mut self,
         depth: u32,
@@ -56,7 +57,7 @@ impl Client {
         }
     }
 
-    /// Until nothing is due.
+    /// Runs until nothing is due.
     pub(super) fn settle(&mut self) {
         while self.pool.next_event() < Time::NEVER {
             let next = self.pool.next_event();
@@ -64,7 +65,7 @@ impl Client {
         }
     }
 
-    /// One command alone: its completion.
+    /// Runs one command alone; returns its completion.
     pub(super) fn alone(&mut self, command: Command) -> Completion {
         let mut done = Vec::new();
         self.pool.submit(self.now, command);
@@ -80,7 +81,7 @@ impl Client {
         gauge(&*self.pool, self.now, wanted)
     }
 
-    /// Bytes destaged a second while so many are written.
+    /// Returns bytes written and bytes destaged per second.
     pub(super) fn rates(&mut self, depth: u32, count: u32, span: u64) -> (f64, f64) {
         let (from, destaged) = (self.now, self.gauge(Gauge::DestagedBytes));
         self.run(depth, count, |stream, _| random_write(stream, span));

@@ -17,7 +17,7 @@ fn marks() -> WriteBackConfig {
     }
 }
 
-/// One header for each write of a unit: half of the ring is data. Slow writes: destaging is over before the next comes.
+/// One header per write of a unit: half of the ring is data. Slow writes: destaging ends before the next write.
 #[test]
 fn the_fill_goes_to_and_fro_between_the_marks() {
     for band in [0.05, 0.0] {
@@ -37,11 +37,11 @@ fn the_fill_goes_to_and_fro_between_the_marks() {
             before = used;
         }
         let (low, high) = (lowest / ring, highest / ring);
-        // A segment of a 256th is what can be freed at once.
+        // A segment of 1/256 is the unit of freeing.
         let segment = 1.0 / 256.0 + 0.001;
         assert!((high - 0.5).abs() < segment, "{band}: {high}");
         assert!((low - (0.5 - band)).abs() < 2.0 * segment, "{band}: {low}");
-        // 9000 slots pairs: each turn frees the band, or a segment.
+        // 9000 pairs of slots: each turn frees the band, or a segment.
         let each = (band * 4096.0).max(16.0) / 2.0;
         let expected = 9000.0 / each;
         let ratio = f64::from(turns) / expected;
@@ -74,7 +74,7 @@ fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
         passed > Span::from_ms(999) && passed < Span::from_ms(1001),
         "{passed:?}"
     );
-    // Two slots each: the 50th is the 100th.
+    // Two slots each: the 50th write reaches 100 slots.
     for index in 1..60 {
         client.alone(Command::write(0, index * 4096, UNIT));
         client.now += Span::from_us(10);
@@ -82,11 +82,11 @@ fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
         assert!(open <= 50.0, "{index}: {open}");
     }
     assert!(unsafe_bytes(&client) < 12.0 * 8192.0);
-    // A client's flush leaves nothing to do.
+    // After a client's flush there is nothing to do.
     client.alone(Command::flush(0));
     assert_eq!(unsafe_bytes(&client), 0.0);
     assert_eq!(client.pool.next_event(), Time::NEVER);
-    // Without the law it stays open.
+    // Without this setting it stays volatile.
     let never = WriteBackConfig {
         commit: None,
         ..late
@@ -97,7 +97,7 @@ fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
     assert!(unsafe_bytes(&client) > 100.0 * 8192.0);
 }
 
-/// A table of one piece for 4,080 slots behind the ring.
+/// A table of one piece for 4,080 slots after the ring.
 fn with_table() -> WriteBackConfig {
     WriteBackConfig {
         durability: Durability::Flush,
@@ -106,14 +106,14 @@ fn with_table() -> WriteBackConfig {
     }
 }
 
-/// What the cache was asked to write since this was asked last.
+/// Returns the bytes written to the cache since the last call.
 fn written(client: &super::client::Client, before: &mut f64) -> f64 {
     let all = client.gauge(Gauge::BackBytesWritten);
     all - core::mem::replace(before, all)
 }
 
-/// As the kernel's does: data (with our header), 64 KiB of table and a superblock for a new block, data alone for one that
-/// is in the cache, and nothing for a flush with nothing before it.
+/// As in the kernel: data (with our header), 64 KiB of table and a superblock for a new block; only data for one that
+/// is in the cache; and nothing for a flush without previous writes.
 #[test]
 fn a_commit_writes_the_pieces_of_the_table_that_changed_and_a_superblock() {
     let mut client = client(with_table(), &[ram(16 * MIB), slow(64 * MIB, 20)]);
@@ -137,7 +137,7 @@ fn a_commit_writes_the_pieces_of_the_table_that_changed_and_a_superblock() {
         assert_eq!(written(&client, &mut before), 8192.0, "an overwrite");
         assert_eq!(unsafe_bytes(&client), 0.0);
     }
-    // As one: durable when it completes.
+    // Together: durable when it completes.
     client.alone(Command {
         fua: true,
         ..Command::write(0, 40 << 12, UNIT)
@@ -164,7 +164,7 @@ fn nothing_enters_while_a_table_is_written_and_flushes_share_it() {
     let order: Vec<u32> = done.iter().map(|it| it.id).collect();
     assert_eq!(order, [0, 1, 2, 3]);
     assert_eq!(done[0].at, done[2].at);
-    // The second and third found nothing left to do; the write came after the commit.
+    // The second and third had nothing left to do; the write came after the commit.
     assert_eq!(
         written(&client, &mut before),
         65536.0 + 4096.0 + 8192.0,
@@ -174,7 +174,7 @@ fn nothing_enters_while_a_table_is_written_and_flushes_share_it() {
     assert_eq!(waited, done[2].at.since(begun));
 }
 
-/// What a round of destaging frees is written into the table, and the tail in the commit's own superblock.
+/// Slots that a round of destaging frees are written into the table, and the tail in the commit's own superblock.
 #[test]
 fn destaging_goes_on_with_a_table() {
     let mut client = client(with_table(), &[ram(16 * MIB), slow(64 * MIB, 20)]);

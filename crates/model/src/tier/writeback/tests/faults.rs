@@ -1,4 +1,4 @@
-//! What is refused, what shrinks, and what happens when a drive fails.
+//! Invalid settings, scaling, and failure of a drive.
 
 use super::*;
 use crate::command::{Command, Completion, Op, Status};
@@ -83,7 +83,7 @@ fn kept(config: &PoolConfig<DriveConfig>, befallen: usize, trouble: Trouble) -> 
     Pool::resume(config, members, config.build_tiers(), buffers.clone())
 }
 
-/// All that complete of what is submitted at one time.
+/// Returns all completions of commands submitted at one time.
 fn all(pool: &mut Group, commands: impl Iterator<Item = Command>) -> Vec<Completion> {
     let mut done = Vec::new();
     for (id, command) in commands.enumerate() {
@@ -97,7 +97,7 @@ fn all(pool: &mut Group, commands: impl Iterator<Item = Command>) -> Vec<Complet
     done
 }
 
-/// Nothing is acknowledged after a record could not be written, and nothing waits for ever.
+/// After a record could not be written, no write is acknowledged, and no command waits forever.
 #[test]
 fn what_cannot_be_written_stops_all_writes_and_no_reads() {
     let config = group(small(), &[ram(MIB), slow(16 * MIB, 20)]);

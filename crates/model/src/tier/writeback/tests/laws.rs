@@ -1,4 +1,4 @@
-//! The laws of all devices, and what a cache may not lose.
+//! The laws of all devices, and data integrity of a cache.
 
 use super::client::client;
 use super::*;
@@ -10,7 +10,7 @@ fn xpoint() -> DriveConfig {
     DriveConfig::XPoint(Box::new(xpoint::tests::config()))
 }
 
-/// With a buffer that needs power.
+/// A drive with a volatile buffer.
 fn nand() -> DriveConfig {
     let mut config = nand::tests::small();
     config.buffer.protected = false;
@@ -49,7 +49,7 @@ fn keeps_the_laws_of_power_cuts_over_drives_with_volatile_buffers() {
     }
 }
 
-/// With times as short as those of the laws' clients.
+/// Shortens times to those of the laws' clients.
 fn quick(known: Cleaning) -> Cleaning {
     match known {
         Cleaning::Fill => Cleaning::Fill,
@@ -69,11 +69,11 @@ fn quick(known: Cleaning) -> Cleaning {
     }
 }
 
-/// What others have built, on a small ring, with short times.
+/// Presets of other products, on a small ring, with short times.
 fn presets() -> [WriteBackConfig; 6] {
     let mut acp = WriteBackConfig::OPEN_CAS;
     acp.destage.cleaning = WriteBackConfig::ACP;
-    // So much that many pass it in a short run.
+    // Limits low enough that many writes bypass in a short run.
     let past = WriteBackConfig {
         durability: Durability::Ack,
         passing: Some(Passing {
@@ -167,7 +167,7 @@ fn a_read_gives_what_was_written_last() {
     }
 }
 
-/// More is behind a cache than numbers of 32 bits name units of: four disks of 16 TB and one of 20 TiB.
+/// The capacity tier has more units than 32-bit numbers: four disks of 16 TB and one of 20 TiB.
 #[test]
 fn units_that_are_16_tib_apart_are_two() {
     const TIB: u64 = 1 << 40;
@@ -187,15 +187,15 @@ fn units_that_are_16_tib_apart_are_two() {
         }
         let all = places.len() as f64 * f64::from(UNIT);
         assert_eq!(client.gauge(Gauge::DirtyBytes), all);
-        // One that is trimmed takes no other with it.
+        // Trimming one unit does not affect another.
         client.alone(Command::new(0, Op::Deallocate, 16 * TIB, UNIT));
         assert_eq!(client.gauge(Gauge::DirtyBytes), all - f64::from(UNIT));
-        // Of these only the first is in the buffer.
+        // Only the first of these is in the buffer.
         for at in [0, 16 * TIB, 16 * TIB + 2 * u64::from(UNIT), far - 16 * TIB] {
             client.alone(Command::read(0, at, UNIT));
         }
         assert_eq!(client.gauge(Gauge::HitBytes), f64::from(UNIT));
-        // What fills the ring has them destaged, and takes the place of none.
+        // Writes that fill the ring cause them to be destaged, and do not replace any.
         client.run(4, 600, |_, at| {
             Command::write(0, 8 * TIB + u64::from(at) * u64::from(UNIT), UNIT)
         });

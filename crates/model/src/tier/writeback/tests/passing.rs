@@ -1,4 +1,4 @@
-//! What goes past the buffer, and what that takes.
+//! Writes that bypass the buffer, and their cost.
 
 use super::client::{Client, client, random_write};
 use super::*;
@@ -11,7 +11,7 @@ fn passing(law: Passing) -> WriteBackConfig {
     }
 }
 
-/// On a small cache that destages late.
+/// A client of a small cache that destages late.
 fn filling(law: Passing) -> Client {
     let mut config = passing(law);
     config.destage.from = 0.95;
@@ -19,7 +19,7 @@ fn filling(law: Passing) -> Client {
     client(config, &[ram(4 * MIB), slow(64 * MIB, 20)])
 }
 
-/// A write of 64 KiB to the drive behind (100 us, 10 GB/s), and then a record of a header alone.
+/// A write of 64 KiB to the backing drive (100 us, 10 GB/s), followed by a record that is only a header.
 #[test]
 fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
     let law = Passing {
@@ -39,20 +39,20 @@ fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
         assert_eq!(takes == behind + header, passes, "{index}: {takes:?}");
         assert!(passes || takes < Span::from_us(30));
     }
-    // What passed is read from behind, and so is what the buffer had of it.
+    // Bypassed data is read from the backing drive, including units that were in the buffer before.
     let missed = client.gauge(Gauge::MissBytes);
     client.alone(Command::read(0, 2 * MIB, UNIT));
     assert_eq!(client.gauge(Gauge::MissBytes) - missed, f64::from(UNIT));
     let hit = client.gauge(Gauge::HitBytes);
     client.alone(Command::read(0, 0, UNIT));
     assert_eq!(client.gauge(Gauge::HitBytes) - hit, f64::from(UNIT));
-    // Parts of units do not pass.
+    // Partial units do not bypass.
     let before = client.gauge(Gauge::PassedBytes);
     client.alone(Command::write(0, 64 * 65536, 512));
     assert_eq!(client.gauge(Gauge::PassedBytes), before);
 }
 
-/// As much becomes dirty as may: there is a limit for writes with force unit access, and one for the others.
+/// Dirty data reaches its limit: there is one for writes with force unit access, and one for the others.
 #[test]
 fn all_pass_while_too_much_is_dirty() {
     for (fua, limit) in [(false, 0.4), (true, 0.7)] {
@@ -62,7 +62,7 @@ fn all_pass_while_too_much_is_dirty() {
             ..Passing::NONE
         };
         let mut client = filling(law);
-        // Seven units behind each header.
+        // Seven units after each header.
         client.run(1, 160, |stream, _| Command {
             fua,
             bytes: 7 * UNIT,
@@ -92,7 +92,7 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
     let written = client.gauge(Gauge::HostBytesWritten);
     let passed = client.gauge(Gauge::PassedBytes);
     assert!(passed > 0.01 * written && passed < 0.99 * written);
-    // What is overwritten by what passes counts as absorbed.
+    // Units that a bypassing write overwrites count as absorbed.
     let parts = [
         Gauge::DirtyBytes,
         Gauge::DestagedBytes,
@@ -102,7 +102,7 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
     assert_eq!(sum + passed, written);
 }
 
-/// Open CAS's nhit with 3: the third write of a unit is taken in, and so is all that it holds in part.
+/// Open CAS's nhit with 3: the third write of a unit is admitted, and so are writes with a unit in the buffer.
 #[test]
 fn what_is_missed_passes_until_it_has_come_often_enough() {
     let law = Passing {
@@ -118,19 +118,19 @@ fn what_is_missed_passes_until_it_has_come_often_enough() {
     for (time, expected) in [true, true, false, false].into_iter().enumerate() {
         assert_eq!(passes(MIB, UNIT), expected, "time {time}");
     }
-    // One of its units is held, so it is not refused; the other is then, too.
+    // One of its units is in the buffer, so it is admitted; the other unit is then in the buffer, too.
     assert!(!passes(MIB, 2 * UNIT));
     assert!(!passes(MIB + u64::from(UNIT), UNIT));
-    // Each unit must have come three times.
+    // Each unit must have been written three times.
     assert!(passes(2 * MIB, UNIT));
     assert!(passes(2 * MIB, 2 * UNIT));
     assert!(passes(2 * MIB, 2 * UNIT));
     assert!(!passes(2 * MIB, 2 * UNIT));
-    // Parts of units do not pass.
+    // Partial units do not bypass.
     assert!(!passes(3 * MIB, 512));
 }
 
-/// Below its share of the buffer each is taken in at once.
+/// Below the fill threshold every write is admitted at once.
 #[test]
 fn misses_count_from_some_fill_on() {
     let law = Passing {
@@ -142,7 +142,7 @@ fn misses_count_from_some_fill_on() {
     client.run(1, 150, |_, index| {
         Command::write(0, u64::from(index * 7 * UNIT), 7 * UNIT)
     });
-    // Seven units behind each header; those that pass take a header.
+    // Seven units after each header; bypassing writes take a header.
     let dirty = client.gauge(Gauge::DirtyBytes) / (4 * MIB) as f64;
     assert!((0.4..0.5).contains(&dirty), "{dirty}");
     let all = 150.0 * 7.0 * f64::from(UNIT);
@@ -150,7 +150,7 @@ fn misses_count_from_some_fill_on() {
     assert_eq!(passed + client.gauge(Gauge::DirtyBytes), all);
 }
 
-/// A stream that passes is not missed: its units begin with their first write outside of it.
+/// A bypassing stream does not count as misses: the counts of its units begin with their first write outside of it.
 #[test]
 fn what_passes_in_order_is_no_miss() {
     let law = Passing {
@@ -163,7 +163,7 @@ fn what_passes_in_order_is_no_miss() {
         client.alone(Command::write(0, index * 65536, 65536));
     }
     assert_eq!(client.gauge(Gauge::PassedBytes), (2 * MIB) as f64);
-    // Out of order, one that the stream wrote beyond its limit and one before it.
+    // Random order: one unit that the stream wrote beyond its limit and one before it.
     for (offset, passes) in [(3 * MIB / 2, true), (3 * MIB / 2, false), (MIB / 2, false)] {
         let before = client.gauge(Gauge::PassedBytes);
         client.alone(Command::write(0, offset, UNIT));

@@ -1,11 +1,11 @@
-//! What fills the buffer, what empties it, and what that does to writes.
+//! Filling and emptying of the buffer, and the effect on writes.
 
 use super::client::{client, random_write};
 use super::*;
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op, Status};
 
-/// One command of so many bytes on a drive of a microsecond and 10 GB/s.
+/// Returns the time of one command of `bytes` bytes on a drive with 1 us and 10 GB/s.
 fn fast(bytes: u32) -> Span {
     Span::from_us(1) + Span::per_bytes(100, bytes.into())
 }
@@ -19,7 +19,7 @@ fn a_write_takes_what_its_record_takes_and_a_read_of_it_comes_from_the_cache() {
     assert_eq!(hit.anatomy.total(), fast(UNIT));
     let miss = client.alone(Command::read(0, 0, UNIT));
     assert!(miss.anatomy.total() > Span::from_us(100));
-    // Both: as long as the longer one.
+    // Both: the time of the longer one.
     let both = client.alone(Command::read(0, 36864, 3 * UNIT));
     assert!(both.anatomy.total() > Span::from_us(100));
     let bytes = (
@@ -27,7 +27,7 @@ fn a_write_takes_what_its_record_takes_and_a_read_of_it_comes_from_the_cache() {
         client.gauge(Gauge::MissBytes),
     );
     assert_eq!(bytes, (8192.0, 12288.0));
-    // A part of a unit: the rest is read, then all of it written.
+    // A partial unit: the rest is read, then all of it is written.
     let part = client.alone(Command::write(0, 40960, 512));
     assert_eq!(part.anatomy.total(), fast(UNIT) + fast(2 * UNIT));
 }
@@ -98,12 +98,13 @@ fn destaging_begins_at_its_share_and_stops_below_it() {
         client.gauge(Gauge::DestagedBytes),
     );
     assert!(destaged > 0.0);
-    // One header a unit: half of 30 % of the ring, but for a segment.
+    // One header per unit: half of 30 % of the ring, except for a segment.
     let half = 0.15 * 8.0 * MIB as f64;
     assert!((dirty - half).abs() < 65536.0, "{dirty} of {half}");
 }
 
-/// Scattered writes fill the buffer; from then on they are as fast as the drives behind it, whatever holds them back.
+/// Random writes fill the buffer; after that, their rate equals that of the backing drives, whichever mechanism delays
+/// them.
 #[test]
 fn the_steady_rate_is_that_of_destaging_whatever_the_law_of_congestion() {
     let mut rates = Vec::new();
@@ -157,7 +158,7 @@ fn without_a_limit_there_is_no_pressure() {
     assert!(limits[1].0 > Span::ZERO && limits[1].1 > 200.0);
 }
 
-/// Rounds follow each other faster the fuller the buffer is.
+/// The fuller the buffer is, the faster rounds follow each other.
 #[test]
 fn pauses_end_where_the_buffer_is_in_a_hurry() {
     let config = WriteBackConfig {
@@ -170,7 +171,7 @@ fn pauses_end_where_the_buffer_is_in_a_hurry() {
     let drives = [ram(16 * MIB), slow(2048 * MIB, 20)];
     let span = 2000 * MIB;
     let mut client = client(config, &drives);
-    // Little comes in: it pauses nearly all of the time, and keeps up.
+    // Few writes: destaging pauses nearly all of the time, and keeps up.
     client.run(1, 1500, |stream, _| random_write(stream, span));
     client.run(64, 12_000, |stream, _| random_write(stream, span));
     let (written, destaged) = client.rates(64, 20_000, span);
@@ -180,7 +181,7 @@ fn pauses_end_where_the_buffer_is_in_a_hurry() {
     );
     let behind = f64::from(UNIT) / 20.41e-6;
     assert!(destaged > 0.9 * behind, "{destaged} of {behind}");
-    // Without load it takes its time: 20 ms for a round near 30 %.
+    // Without load it is slow: 20 ms per round near 30 %.
     let before = client.now;
     client.settle();
     assert!(client.now.since(before) > Span::from_ms(200));
@@ -189,7 +190,7 @@ fn pauses_end_where_the_buffer_is_in_a_hurry() {
 #[test]
 fn neighbours_move_together() {
     let mut client = client(small(), &[ram(8 * MIB), slow(64 * MIB, 20)]);
-    // In order from the end to the beginning: sorted, they are one run after the other.
+    // Sequential from the end to the beginning: sorted, they form consecutive runs.
     client.run(4, 2000, |_, index| {
         Command::write(0, u64::from(1999 - index) * u64::from(UNIT), UNIT)
     });
@@ -197,7 +198,7 @@ fn neighbours_move_together() {
     let destaged = client.gauge(Gauge::DestagedBytes);
     let busy = client.gauge(Gauge::ControllerBusySeconds);
     let writes = destaged / 65536.0;
-    // Had each unit been written by itself, that alone were 20 us a unit.
+    // If each unit were written separately, that alone would take 20 us per unit.
     assert!(busy < 4.0 * writes * 20e-6 + 2000.0 * 10e-6, "{busy}");
     assert!(writes > 10.0);
 }
@@ -218,7 +219,7 @@ fn a_pool_may_start_with_a_buffer_in_use() {
     });
     client.settle();
     assert!(client.gauge(Gauge::DestagedBytes) > 0.0);
-    // Fuller than it may stay: it moves at once. A drive smaller than that is dirty all over, and no more.
+    // Above its mark: it destages at once. A drive smaller than that is dirty everywhere, and no more.
     for drive in [64 * MIB, MIB] {
         let full = WriteBackConfig {
             start: 1.0,
@@ -228,7 +229,7 @@ fn a_pool_may_start_with_a_buffer_in_use() {
         let before = client.gauge(Gauge::DirtyBytes);
         client.settle();
         match drive {
-            // All but its labels.
+            // Everything except its labels.
             MIB => assert_eq!(before, (MIB - 8192) as f64),
             _ => assert!(client.gauge(Gauge::DestagedBytes) > 0.5 * before),
         }

@@ -1,4 +1,5 @@
-//! A ring is found again on its media as it was acknowledged; what is no such ring, or has lost what it promised, says so.
+//! A ring is recovered from its media as acknowledged; rings that are invalid, or have lost guaranteed data, are
+//! reported.
 
 use alloc::vec;
 
@@ -21,9 +22,9 @@ fn config(durability: Durability) -> PoolConfig<DriveConfig> {
     group(config, &[ram(2 * MIB), ram(MIB), ram(MIB)])
 }
 
-/// Where the record of this number begins that was written alone with a unit, in the first round.
+/// Returns the offset of the record with this number, if each record contains one unit, in the first round.
 fn record(number: u64) -> u64 {
-    // Of eight slots to a segment four records of two each.
+    // With eight slots per segment, four records of two slots each.
     4 * u64::from(UNIT) + (number - 1) * 2 * u64::from(UNIT)
 }
 
@@ -49,7 +50,7 @@ fn what_was_acknowledged_is_found_again_through_many_rounds_and_restarts() {
             shelf = rig.shelf();
         }
         assert!(wrapped);
-        // The last life that wrote it, by the same rule.
+        // The last epoch that wrote it, by the same rule.
         for unit in 2..90 {
             let wrote = |life: &u64| (0..17).any(|write| (life * 7 + write * 5) % 90 == unit);
             let last = (0..12).rev().find(wrote).map_or(0, |life| life as u8 + 1);
@@ -95,7 +96,7 @@ fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
         .expect("it is in memory");
     let before = shelf.clone();
     let (mut rig, found) = Rig::on(&config, &mut shelf);
-    // The fourth says that the third was durable; nobody says so of the fourth.
+    // The fourth states that the third was durable; no record states that of the fourth.
     let replayed = Found::Replayed {
         through: 1,
         records: 1,
@@ -130,7 +131,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
             ..
         }]
     ));
-    // A new second record of the same size: the old third follows it.
+    // A new second record of equal size: the old third one follows it.
     rig.write(9, 8);
     shelf = rig.shelf();
     let (_, found) = Rig::on(&config, &mut shelf);
@@ -165,7 +166,7 @@ fn what_is_not_this_cache_before_these_drives_is_refused() {
     let mut shelf = new.clone();
     shelf.images[2] = Image::default();
     assert_eq!(refused(&shelf), Some(Damage::Bare(2)));
-    // The others have been started without this copy of the cache, or without this of a drive behind it.
+    // The others have been started without this copy of the cache, or without this copy of a backing drive.
     let mut started = new.clone();
     recovered(&config, &mut started).expect("it is right");
     let mut shelf = started.clone();
@@ -181,7 +182,7 @@ fn what_is_not_this_cache_before_these_drives_is_refused() {
     assert_eq!(refused(&shelf), Some(Damage::Foreign(1)));
 }
 
-/// Otherwise it would not be durable where its entry is no more.
+/// Otherwise it would not be durable when its entry has been freed.
 #[test]
 fn the_tail_waits_for_a_trim_that_is_under_way() {
     let (trim, long) = (Span::from_ms(1), 1000);
@@ -198,7 +199,7 @@ fn the_tail_waits_for_a_trim_that_is_under_way() {
     let mut pool = built(&config);
     pool.record();
     let (mut now, mut done) = (Time::ZERO, Vec::new());
-    // Seven records with a unit that is written again and again, then the trim: it ends the first segment.
+    // Seven records of a unit that is overwritten repeatedly, then the trim: it ends the first segment.
     for _ in 0..7 {
         pool.submit(now, Command::write(0, 0, UNIT));
         done.clear();
@@ -225,7 +226,7 @@ fn the_tail_waits_for_a_trim_that_is_under_way() {
 }
 
 proptest! {
-    /// Whatever stands there, nothing panics; and who begins again finds the same.
+    /// Any content is handled without panic, and a restarted recovery has the same result.
     #[test]
     fn any_bytes_can_be_recovered_from_or_are_refused(
         writes in prop::collection::vec((0u64..200, any::<u8>()), 1..60),
@@ -239,7 +240,7 @@ proptest! {
         }
         let mut shelf = rig.shelf();
         for (member, sector, byte) in spoilt {
-            // Into the ring more often than not.
+            // More often inside the ring.
             let at = if byte % 2 == 0 { sector % 600 } else { sector };
             let _ = shelf.images[member].write(at * 512, &[byte; 512]);
         }
@@ -257,7 +258,8 @@ proptest! {
     }
 }
 
-/// Written into the ring, or trimmed, and then past it: the ring must not bring back what it has, nor trim again.
+/// Written into the ring, or trimmed, and then written by a bypass: the ring must neither restore its data, nor replay
+/// the trim.
 #[test]
 fn what_went_past_the_ring_is_found_again() {
     let mut config = config(Durability::Ack);

@@ -1,4 +1,4 @@
-//! What a cluster is made of, and what it promises.
+//! Settings of a cluster, and its durability guarantee.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,40 +10,40 @@ use crate::tier::Reads;
 use crate::tier::{Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
-/// Most nodes.
+/// Maximum number of nodes.
 const MOST_NODES: u16 = 64;
-/// Most replicas: three other nodes' worth of failures is what vSAN tolerates with mirrors.
+/// Maximum number of replicas: vSAN tolerates at most three failures with mirrors.
 const MOST_REPLICAS: u16 = 4;
 
-/// What is between nodes.
+/// Network between nodes.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Network {
-    /// What a byte holds a port for, in each direction.
+    /// Time per byte at a port, in each direction.
     pub ps_per_byte: u64,
-    /// From one node to another, besides that.
+    /// Additional delay from one node to another.
     pub delay: Span,
-    /// What a message costs the cores of the node that receives it.
+    /// CPU time per message at the node that receives it.
     pub message: Span,
 }
 
-/// What a node takes of time and power besides its drives.
+/// CPU time and power of a node, without its drives.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Node {
-    /// Cores that work for the cluster, one at least.
+    /// Number of cores that work for the cluster; at least one.
     pub cores: u16,
-    /// What a command costs the client's node.
+    /// CPU time of the client's node per command.
     pub client: Span,
-    /// What it costs its owner, which is there too.
+    /// CPU time of the owner per command; the owner is on the client's node, too.
     pub owner: Span,
-    /// What each replica's piece costs its node.
+    /// CPU time of a replica's node per piece.
     pub store: Span,
-    /// What a byte costs the client's node: a checksum, and copying.
+    /// CPU time of the client's node per byte: checksum and copying.
     pub ps_per_byte: u64,
-    /// Watts without work.
+    /// Idle power in watts.
     pub idle_watts: f64,
-    /// Watts that a busy core adds.
+    /// Additional watts per busy core.
     pub core_watts: f64,
 }
 
@@ -53,31 +53,31 @@ impl Node {
     }
 }
 
-/// What a cluster is made of. Its children are the groups, node by node, as many in each.
+/// Settings of a cluster. Its children are the groups, node by node, with an equal number in each.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ClusterConfig {
-    /// Nodes that there are.
+    /// Number of nodes.
     pub nodes: u16,
-    /// How many of them each simulated one stands for: a divisor of their number.
+    /// Number of nodes that each simulated node represents: a divisor of the number of nodes.
     pub fold: u16,
-    /// On how many nodes everything is.
+    /// Number of nodes on which each component is stored.
     pub replicas: u16,
-    /// Bytes that are placed together: a multiple of 4096.
+    /// Bytes per component, the unit of placement: a multiple of 4096.
     pub component: u64,
-    /// Which replica a read goes to.
+    /// Policy for selecting the replica to read.
     pub reads: Reads,
-    /// What is between nodes.
+    /// Network between nodes.
     pub network: Network,
-    /// What each node is.
+    /// Costs of each node.
     pub node: Node,
 }
 
-/// A component is not made smaller than this with the rest.
+/// Minimum component size when the tier is scaled down.
 const SMALL_COMPONENT: u64 = 4 << 20;
 
 impl ClusterConfig {
-    /// Two nodes, two replicas, and nothing costs anything.
+    /// Two nodes, two replicas, and no costs.
     pub const FREE: ClusterConfig = ClusterConfig {
         nodes: 2,
         fold: 1,
@@ -100,12 +100,12 @@ impl ClusterConfig {
         },
     };
 
-    /// Nodes that are simulated.
+    /// Returns the number of simulated nodes.
     pub fn simulated(&self) -> u16 {
         (self.nodes / self.fold.max(1)).max(1)
     }
 
-    /// When what it acknowledges is durable and what loses it, in few words: nodes are alike.
+    /// Returns the durability guarantee as a short text: all nodes are equal.
     pub fn promise_words(&self, durable: Durable) -> String {
         let what = match self.replicas {
             1 => String::from("a group dies"),
@@ -115,7 +115,7 @@ impl ClusterConfig {
         format!("{}, lost if {what}", durable.words())
     }
 
-    /// What a fault of one node does in a run, if fewer nodes are simulated than there are.
+    /// Returns the effect of a fault of one node in a run, if fewer nodes are simulated than exist.
     pub fn fold_fault_words(&self) -> Option<String> {
         (self.fold > 1).then(|| {
             format!(
@@ -128,7 +128,7 @@ impl ClusterConfig {
         })
     }
 
-    /// What a run does not tell by itself, if fewer nodes are simulated than there are.
+    /// Returns the limits of the results of a run, if fewer nodes are simulated than exist.
     pub fn fold_words(&self) -> Option<String> {
         (self.fold > 1).then(|| {
             format!(
@@ -152,8 +152,8 @@ impl TierSettings for ClusterConfig {
         Placement::new(self, children).bytes()
     }
 
-    /// Any two nodes share components: data are lost when as many have lost a group as there are replicas. Folded, a
-    /// simulated node stands for several, and what befalls it befalls them all.
+    /// Any two nodes share components: data is lost when as many nodes have lost a group as there are replicas. With
+    /// `fold`, a simulated node represents several nodes, and its faults affect all of them.
     fn promise(&self, children: &[Promise]) -> Promise {
         let groups = (children.len() / usize::from(self.simulated())).max(1);
         let nodes = children
@@ -212,7 +212,7 @@ impl TierSettings for ClusterConfig {
         self.component = wanted.max(least).next_multiple_of(4096);
     }
 
-    /// Of all nodes that are simulated.
+    /// Power of all simulated nodes.
     fn idle_watts(&self) -> f64 {
         self.node.idle_watts * f64::from(self.simulated())
     }

@@ -1,17 +1,17 @@
-//! What falls due in a cluster: cores or ports have done with a command or with a piece of one.
+//! Scheduled events of a cluster: cores or ports have finished a command or a piece of one.
 
 use crate::engine::Packed;
 
-/// Something that falls due.
+/// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// The client's node has worked for this request.
     Request(u32),
-    /// This piece goes on.
+    /// This piece continues.
     Piece(u32),
 }
 
-/// Set in the payload of a request's.
+/// Set in the payload of a request's event.
 const REQUEST: u32 = 1 << 31;
 
 impl Packed for Event {

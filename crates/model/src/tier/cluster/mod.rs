@@ -1,22 +1,23 @@
-//! Cluster: groups of drives in nodes; what is written stands on several nodes, and a network is between them.
+//! Cluster: groups of drives in nodes; data is stored on several nodes, which are connected by a network.
 //!
-//! Addresses are cut into components; each has replicas on groups of different nodes ([`placement`]). A client's command
-//! begins on its component's client node, whose cores work for it (as client, and as owner, which keeps the order). A write
-//! goes to all replicas and completes with the last of them, a read goes to one, a flush to all groups. What goes to another
-//! node crosses two ports and the network between them and costs the node that receives it a message, and so its answer; on
-//! the replica's node cores work for it before its group does ([`piece`], [`servers`]). Writes that overlap go one after the other, as
-//! a mirror's do.
+//! Addresses are divided into components; each has replicas on groups of different nodes ([`placement`]). A client's
+//! command begins on its component's client node, whose cores work for it (as client, and as owner, which keeps the
+//! order). A write goes to all replicas and completes with the last of them; a read goes to one replica, a flush to all
+//! groups. Data for another node crosses two ports and the network between them, and costs the receiving node a
+//! message; so does the reply. On the replica's node, cores work for the piece before its group does ([`piece`],
+//! [`servers`]). Overlapping writes are serialised, as in a mirror.
 //!
-//! A group that fails a write or a flush is out for good as long as fewer nodes than replicas have one that is; what one
-//! replica cannot read comes from another.
+//! A group that fails a write or a flush is out permanently, as long as the number of nodes with such a group is lower
+//! than the number of replicas. Data that one replica cannot read is read from another.
 //!
-//! *Fold*: nodes that do alike are simulated by fewer, with as much less of the load and of the capacity; where a replica's
-//! place is the node itself, though it stands for another, the message crosses the network all the same.
+//! *Fold*: fewer nodes are simulated, each of which represents several equal ones; load and capacity are reduced
+//! accordingly. If a replica's location is the simulated node itself, although it represents another node, the message
+//! still crosses the network.
 //!
-//! The way of a command and its costs follow vSAN's original storage architecture (client, owner, component manager);
-//! see `docs/decisions/0085-cluster.md` for what is published and what is assumed. Left out: rebuilding what is out, the
-//! witness, what is on the medium about the cluster itself (so that it cannot be found again after a crash), a link that
-//! loses messages.
+//! The path of a command and its costs follow vSAN's original storage architecture (client, owner, component manager);
+//! see `docs/decisions/0085-cluster.md` for published and assumed values. Not modelled: rebuilding groups that are out,
+//! the witness, on-disk metadata of the cluster itself (so it cannot be recovered after a crash), and a link that loses
+//! messages.
 
 mod config;
 mod events;
@@ -45,21 +46,21 @@ use crate::device::{Gauge, Gauges, Range};
 use crate::engine::{Due, Slab};
 use crate::time::{Span, Time};
 
-/// A command while it is here.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     command: Command,
-    /// The node that it begins on.
+    /// Node on which it begins.
     client: u16,
     began: Time,
-    /// Pieces under way.
+    /// Number of pieces in progress.
     left: u32,
     status: Status,
-    /// What happened before the pieces left.
+    /// Latency breakdown until the pieces were sent.
     anatomy: Anatomy,
 }
 
-/// A range that is being written: no other write to it goes out meanwhile.
+/// A range that is being written: meanwhile no other write to it is sent.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     at: u64,
@@ -67,23 +68,23 @@ struct Extent {
     request: u32,
 }
 
-/// A cluster.
+/// A cluster over its groups.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     config: ClusterConfig,
     placement: Placement,
-    /// By simulated node.
+    /// Cores by simulated node.
     cores: Vec<Cores>,
     leaving: Vec<Port>,
     arriving: Vec<Port>,
     requests: Slab<Request>,
     pieces: Slab<Piece>,
     events: Due<Event>,
-    /// What is being written.
+    /// Ranges that are being written.
     extents: Vec<Extent>,
-    /// Writes that may not go out yet, in order.
+    /// Writes that may not be sent yet, in order.
     waiting: Vec<u32>,
-    /// Which replica a read goes to; its places are groups.
+    /// Selects the replica for a read; its locations are groups.
     copies: Copies,
     /// By group: whether it is out.
     out: Vec<bool>,
@@ -108,7 +109,7 @@ impl Cluster {
         }
     }
 
-    /// The replica that a read goes to.
+    /// Returns the replica for a read.
     fn replica_to_read(&mut self, part: Stretch, tried: u32) -> Option<u16> {
         let of = |replica: usize| {
             let site = self.placement.site(part.unit, replica as u16);
@@ -121,8 +122,8 @@ impl Cluster {
         Some(replica as u16)
     }
 
-    /// What the client's node does for a command before its pieces leave: as client and as owner, and the checksum of what
-    /// is written.
+    /// Returns the CPU time of the client's node for a command before its pieces are sent: as client and as owner, and
+    /// for the checksum of written data.
     fn client_work(&self, command: &Command) -> Span {
         let node = &self.config.node;
         let data = match command.op {
@@ -132,7 +133,7 @@ impl Cluster {
         node.client + node.owner + data
     }
 
-    /// Cores have worked for it: its pieces leave, unless a write before it is in the way.
+    /// The client's node has worked for the command: sends its pieces, unless an earlier write conflicts.
     fn dispatch<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         match self.requests[request].command.op {
             Op::Read | Op::Flush => self.send_pieces(now, request, way),
@@ -155,7 +156,7 @@ impl Cluster {
         true
     }
 
-    /// Sends what waited for what is over now.
+    /// Sends pieces that waited for a write that has ended.
     fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         if !self.waiting.is_empty() {
             let mut waiting = core::mem::take(&mut self.waiting);
@@ -216,7 +217,7 @@ impl Cluster {
         }
     }
 
-    /// Whether what this group could not write or flush is safe without it; then it is out from now on.
+    /// Marks a group as out that failed a write or a flush, if the data is safe without it; returns whether it is.
     fn leave(&mut self, group: Child) -> bool {
         let groups = self.placement.groups();
         let node = usize::from(group) / groups;
@@ -280,7 +281,7 @@ impl Tier for Cluster {
         }
     }
 
-    /// What the first replica loses that is not out: of what differs it is the one to be read.
+    /// The ranges that the first replica loses that is not out: this replica is read if replicas differ.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         for (group, lost) in children.iter().enumerate() {
             for range in lost {
@@ -308,7 +309,7 @@ impl Tier for Cluster {
         ports.for_each(|it| it.clear(now));
     }
 
-    /// What its nodes take besides their drives, and their cores' time.
+    /// Power of its nodes without their drives, and CPU time of their cores.
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         let busy = self.cores.iter().map(|it| it.busy(now).seconds());
         let busy: f64 = busy.sum();
@@ -373,11 +374,11 @@ impl Tier for Cluster {
     }
 }
 
-/// What one component has of a range.
+/// The part of a range that is in one component.
 struct Offline {
     unit: u64,
     within: u64,
-    /// Where it is in the range.
+    /// Position in the range.
     part: core::ops::Range<usize>,
 }
 
@@ -395,7 +396,7 @@ impl Cluster {
         })
     }
 
-    /// The replicas of a component that are not out.
+    /// Returns the replicas of a component that are not out.
     fn sites(&self, unit: u64) -> impl Iterator<Item = Site> {
         let sites = (0..self.config.replicas).map(move |it| self.placement.site(unit, it));
         sites.filter(|site| !self.out[usize::from(site.group)])

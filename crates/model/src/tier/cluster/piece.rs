@@ -1,4 +1,4 @@
-//! A piece of a command, for one replica: its way from the client's node to the replica's group and back.
+//! A piece of a command, for one replica: its path from the client's node to the replica's group and back.
 
 use super::Cluster;
 use super::events::Event;
@@ -11,29 +11,29 @@ use crate::time::{Span, Time};
 /// A part of a component.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stretch {
-    /// Which component.
+    /// Number of the component.
     pub(super) unit: u64,
-    /// Where in it the part begins.
+    /// Position in it at which the part begins.
     pub(super) within: u64,
     pub(super) bytes: u32,
 }
 
-/// Where a piece goes next.
+/// Next step of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// Out of the client's node.
     Leaves,
     /// Into the replica's node.
     Arrives,
-    /// To the cores there.
+    /// To the cores of the replica's node.
     Stores,
-    /// To the group.
+    /// To the group of the replica.
     Group,
     /// Out of the replica's node.
     Returns,
     /// Into the client's node.
     Back,
-    /// To the cores there.
+    /// To the cores of the client's node.
     Ends,
     Done,
 }
@@ -46,9 +46,9 @@ pub(super) struct Piece {
     payload: Payload,
     pub(super) site: Site,
     step: Step,
-    /// What the group made of it.
+    /// Status from the group.
     pub(super) status: Status,
-    /// Replicas that could not give it.
+    /// Replicas that failed to read it.
     tried: u32,
     pub(super) anatomy: Anatomy,
 }
@@ -77,7 +77,7 @@ impl Cluster {
         self.go_on(now, piece, way);
     }
 
-    /// Takes a piece on its way, up to where it has to wait.
+    /// Advances a piece, up to the next step at which it must wait.
     pub(super) fn go_on<W: Way>(&mut self, now: Time, index: u32, way: &mut W) {
         loop {
             let piece = self.pieces[index];
@@ -96,7 +96,8 @@ impl Cluster {
         }
     }
 
-    /// Joins the queue of the next server: until when that takes, what the time is spent on, and where it goes then.
+    /// Joins the queue of the next server. Returns when that step ends, the part to which its time is attributed, and
+    /// the following step.
     fn book(&mut self, now: Time, piece: &Piece) -> (Time, Part, Step) {
         let Site { node, remote, .. } = piece.site;
         let asked = &self.requests[piece.request];
@@ -157,7 +158,7 @@ impl Cluster {
         way.send(group, index, command);
     }
 
-    /// A read that failed begins anew with another replica, if there is one.
+    /// Restarts a failed read with another replica, if there is one.
     fn asks_again(&mut self, index: u32) -> bool {
         let piece = &mut self.pieces[index];
         let reads = self.requests[piece.request].command.op == Op::Read;
@@ -176,7 +177,8 @@ impl Cluster {
         true
     }
 
-    /// A piece is over. All pieces of a command left at one time, so the anatomy of the last is the command's.
+    /// A piece has ended. All pieces of a command were sent at one time, so the anatomy of the last is that of the
+    /// command.
     fn ended<W: Way>(&mut self, now: Time, index: u32, way: &mut W) {
         let piece = self.pieces[index];
         self.pieces.release(index);

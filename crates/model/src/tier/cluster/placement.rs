@@ -1,37 +1,38 @@
-//! Where a component's replicas are, and which node its client is on.
+//! Placement: the location of a component's replicas, and the node of its client.
 //!
-//! Components are dealt to the groups in turn, a row of one for each group; in each row a component's other replicas are so
-//! many nodes and groups further on, and further in the next row, so that each pair of nodes shares as many components as
-//! any other and every group holds as much. The client's node moves on as well: over all rows it is as often one of a
-//! component's replicas' as any other. So policies that place at random come out on average.
+//! Components are distributed over the groups in turn, in rows of one component per group. In each row, a component's
+//! other replicas are at a fixed distance in nodes and groups, which increases with each row. Therefore each pair of
+//! nodes shares equally many components, and every group stores equally much. The client's node also advances: over all
+//! rows, it is on each node equally often, whether that node has a replica or not. The result equals the mean of random
+//! placement policies.
 
 use super::ClusterConfig;
 use crate::device::Range;
 use crate::tier::Child;
 
-/// The arithmetic of it.
+/// Parameters of the placement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placement {
-    /// Nodes that there are, and that are simulated.
+    /// Number of nodes, and number of simulated nodes.
     nodes: u64,
     here: u64,
-    /// Groups of a node.
+    /// Number of groups per node.
     groups: u64,
     replicas: u64,
     component: u64,
     rows: u64,
 }
 
-/// Where a replica is.
+/// Location of a replica.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
     pub(super) replica: u16,
     pub(super) group: Child,
-    /// Its node, of those simulated.
+    /// The simulated node.
     pub(super) node: u16,
-    /// Whether that is another than the client's.
+    /// Whether that is another node than the client's.
     pub(super) remote: bool,
-    /// Where on the group the component begins.
+    /// Offset of the component on the group.
     pub(super) base: u64,
 }
 
@@ -49,7 +50,7 @@ impl Placement {
         }
     }
 
-    /// Bytes that can be addressed.
+    /// Returns the addressable bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.rows * self.here * self.groups * self.component
     }
@@ -58,7 +59,7 @@ impl Placement {
         self.groups as usize
     }
 
-    /// How many nodes further on than its first a replica is in this row, and how many groups in the node.
+    /// Returns the distance of a replica from the first one in this row: in nodes, and in groups of the node.
     fn shift(&self, row: u64, replica: u64) -> (u64, u64) {
         match replica {
             0 => (0, 0),
@@ -69,7 +70,7 @@ impl Placement {
         }
     }
 
-    /// Row, node and group of a component's first replica.
+    /// Returns row, node and group of a component's first replica.
     fn column(&self, unit: u64) -> (u64, u64, u64) {
         let (row, column) = (
             unit / (self.here * self.groups),
@@ -78,7 +79,7 @@ impl Placement {
         (row, column % self.here, column / self.here)
     }
 
-    /// The node that a component's client is on, of those simulated.
+    /// Returns the simulated node of a component's client.
     pub(super) fn client(&self, unit: u64) -> u16 {
         let (row, node, _) = self.column(unit);
         ((node + row % self.nodes) % self.here) as u16
@@ -97,7 +98,7 @@ impl Placement {
         }
     }
 
-    /// All of a group, for a client on this node.
+    /// Returns a site for a whole group, for a client on this node.
     pub(super) fn whole_group(&self, group: Child, client: u16) -> Site {
         let node = group / self.groups as u16;
         Site {
@@ -109,7 +110,7 @@ impl Placement {
         }
     }
 
-    /// What a range of a group's is in the whole: component, replica and range of each part.
+    /// Returns the parts of the cluster's addresses in a range of a group: component, replica and range of each part.
     pub(super) fn components(
         &self,
         group: usize,
@@ -191,7 +192,7 @@ mod tests {
         for fold in [1, 2, 4] {
             let placement = placement(4, fold, 2, 2);
             let here = 4 / u64::from(fold);
-            // 24 rows have every combination once for each of its columns.
+            // 24 rows contain every combination once for each column.
             let units = 0..24 * here * 2;
             let remote = |unit: u64| [0, 1].map(|it| placement.site(unit, it).remote);
             let both = units

@@ -1,8 +1,8 @@
-//! What a piece waits for in a node: its cores, one queue for all of them, and its ports, one for each direction.
+//! Servers of a node that a piece waits for: cores, with one queue for all of them, and ports, one per direction.
 //!
-//! First come, first served, booked on arrival. A port is held for as long as its rate takes for the bytes; the first byte
-//! is on the other side a delay after it left, and the port there is held from then on, so that what crosses an idle
-//! network takes its delay and its bytes once.
+//! First come, first served, booked on arrival. A port is busy for the bytes divided by its rate. The first byte
+//! arrives on the other side a delay after it was sent, and the port there is busy from then. Crossing an idle network
+//! therefore takes its delay, and the time of the bytes once.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,13 +11,13 @@ use super::Network;
 use crate::engine::Station;
 use crate::time::{Span, Time};
 
-/// Bytes of a message besides the data in it (assumed: headers of TCP/IP and of the protocol above it).
+/// Bytes of a message in addition to its data (assumed: headers of TCP/IP and of the protocol above it).
 const MESSAGE: u64 = 256;
 
-/// Cores that take from one queue.
+/// Cores with one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
-    /// When each falls free: a heap, the earliest first.
+    /// When each core becomes free: a heap, the earliest first.
     free: Vec<Time>,
     served: Span,
 }
@@ -30,7 +30,7 @@ impl Cores {
         }
     }
 
-    /// Joins the queue for so much work; when it is done.
+    /// Joins the queue for `work`; returns when it is done.
     pub(super) fn book(&mut self, now: Time, work: Span) -> Time {
         if work == Span::ZERO {
             return now;
@@ -58,7 +58,7 @@ impl Cores {
         until
     }
 
-    /// Who is in the queue is gone.
+    /// Removes all work from the queue.
     pub(super) fn clear(&mut self, now: Time) {
         self.served = self.busy(now);
         for free in &mut self.free {
@@ -67,9 +67,9 @@ impl Cores {
         self.free.sort_unstable();
     }
 
-    /// Time that they have worked up to `now`, all together.
+    /// Returns the sum of the cores' busy time up to `now`.
     pub(super) fn busy(&self, now: Time) -> Span {
-        // Beyond now a core has no gaps: nobody who has not come yet is booked.
+        // After now a core has no gaps, because only arrived work is booked.
         let ahead = self.free.iter().map(|free| free.since(now.min(*free)).ns());
         self.served.saturating_sub(Span::from_ns(ahead.sum()))
     }
@@ -80,13 +80,13 @@ impl Cores {
 pub(super) struct Port(Station);
 
 impl Port {
-    /// A message with so much data waits for the port: when its first byte is on the other side.
+    /// A message with `data` bytes waits for the port; returns when its first byte is on the other side.
     pub(super) fn first_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
         let (waits, _) = self.0.book(now, held(network, data));
         now + waits + network.delay
     }
 
-    /// A message's first byte is here: when its last one is.
+    /// The first byte of a message has arrived; returns when its last byte has.
     pub(super) fn last_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
         self.0.book(now, held(network, data)).1
     }
@@ -114,7 +114,7 @@ mod tests {
         let mut book = |at, work| cores.book(us(at), Span::from_us(work));
         assert_eq!(book(0, 10), us(10));
         assert_eq!(book(0, 4), us(4));
-        // Both work: it waits for the second.
+        // Both cores are busy: it waits for the second.
         assert_eq!(book(1, 5), us(9));
         assert_eq!(book(2, 1), us(10));
         assert_eq!(book(20, 3), us(23));

@@ -1,4 +1,4 @@
-//! A cluster keeps the laws of devices, is a mirror where nothing costs anything, and costs what its network and cores do.
+//! A cluster keeps the laws of devices, equals a mirror if it has no costs, and has the costs of its network and cores.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -30,7 +30,7 @@ fn ram(bytes: u64) -> DriveConfig {
     })
 }
 
-/// As four nodes of a data centre: everything costs something.
+/// Four nodes of a data centre, with all costs.
 fn costly() -> ClusterConfig {
     ClusterConfig {
         nodes: 4,
@@ -82,7 +82,7 @@ fn cluster(config: ClusterConfig, drives: &[DriveConfig]) -> PoolConfig<DriveCon
     of_drives(Kind::Cluster(config), drives)
 }
 
-/// The same with a tier of two drives as each group.
+/// A cluster with a tier of two drives as each group.
 fn of_groups(
     config: ClusterConfig,
     group: &Kind,
@@ -151,7 +151,7 @@ fn a_read_gives_what_was_written_last() {
     }
 }
 
-/// Commands at random times and places, in order of time; the first, a write, stands alone.
+/// Commands at random times and offsets, in order of time; the first, a write, is isolated.
 fn load(count: u32, bytes: u64, mean: Span) -> Vec<(Time, Command)> {
     let mut random = Stream::new(7, "a cluster's load");
     let mut now = Time::ZERO + Span::from_ms(1);
@@ -192,7 +192,7 @@ fn outcome(pool: &mut impl Device, load: &[(Time, Command)]) -> Vec<Completion> 
     done
 }
 
-/// What a mirror writes on its labels before the first write to a region, and nothing else, is between them.
+/// The only difference is the label writes of a mirror before the first write to a region.
 #[test]
 fn two_nodes_with_a_free_network_and_free_cores_are_a_mirror() {
     for reads in Reads::ALL.map(|it| it.1) {
@@ -202,7 +202,7 @@ fn two_nodes_with_a_free_network_and_free_cores_are_a_mirror() {
             region: 1 << 40,
             ..Default::default()
         });
-        // All of it in one component, so that the replicas are numbered as the legs are.
+        // Everything in one component, so that the replicas are numbered like the mirror members.
         let free = ClusterConfig {
             component: 256 * MIB,
             reads,
@@ -213,7 +213,7 @@ fn two_nodes_with_a_free_network_and_free_cores_are_a_mirror() {
             outcome(&mut config.build(Precondition::Fresh, 1), &load)
         };
         let (mirror, cluster) = (of(of_drives(mirror, &drives)), of(cluster(free, &drives)));
-        // Two labels, one on each leg, then the write.
+        // Two labels, one on each mirror member, then the write.
         let label = Span::from_us(3) + Span::per_bytes(100, 4096);
         assert_eq!(mirror[0].at, cluster[0].at + label);
         assert_eq!(mirror[1..], cluster[1..], "{reads:?}");
@@ -232,7 +232,7 @@ fn a_write_and_a_read_cost_what_their_way_costs() {
     let config = cluster(costly(), &drives);
     let drive = |bytes| Span::from_us(3) + Span::per_bytes(100, bytes);
     let crossing = |bytes: u64| Span::from_us(15) + Span::per_bytes(80, 256 + bytes);
-    // Row 0: the client is on the first replica's node, the second is on the next.
+    // Row 0: the client is on the first replica's node, the second replica on the next node.
     let one = |command| {
         outcome(
             &mut config.build(Precondition::Fresh, 1),
@@ -270,13 +270,13 @@ fn a_write_and_a_read_cost_what_their_way_costs() {
     );
 }
 
-/// All there is to do in a long queue: operations a second.
+/// Throughput with a long queue, in operations per second.
 fn rate(config: &PoolConfig<DriveConfig>, reads: bool) -> f64 {
     let count = 4_000;
     let blocks = config.bytes() / 4096;
     let load: Vec<(Time, Command)> = (0..count)
         .map(|id| {
-            // Steps near the golden ratio come to all parts equally often.
+            // Steps near the golden ratio visit all parts equally often.
             let at = u64::from(id) * ((blocks * 618 / 1000) | 1) % blocks * 4096;
             let command = match reads {
                 true => Command::read(id, at, 4096),
@@ -306,7 +306,7 @@ fn cores_and_ports_bound_the_rate() {
             "{rate} instead of {expected}"
         );
     };
-    // A replica is elsewhere three times of four; that costs two messages more.
+    // A replica is on another node three times out of four; that costs two more messages.
     let mut cpu = costly();
     cpu.network.ps_per_byte = 0;
     cpu.network.delay = Span::ZERO;
@@ -322,7 +322,7 @@ fn cores_and_ports_bound_the_rate() {
         ..ClusterConfig::FREE
     };
     network.network.ps_per_byte = 2000;
-    // Into each node: data of its share of the replicas, and answers for as many.
+    // Into each node: data for its share of the replicas, and replies for as many.
     let held = 2e-9 * (4096.0 + 2.0 * 256.0);
     near(
         rate(&cluster(network, &drives), false),
@@ -415,7 +415,7 @@ fn goes_on_without_a_group_and_not_without_two_nodes() {
 fn is_lost_with_as_many_nodes_as_there_are_replicas() {
     let promise = cluster(costly(), &vec![ram(100 * MIB); 8]).promise();
     let sets = promise.loss.cut_sets();
-    // Of 28 pairs of groups four are on one node.
+    // Of 28 pairs of groups, four are on one node.
     assert_eq!(sets.len(), 24);
     assert!(sets.iter().all(|it| it.0[0] / 2 != it.0[1] / 2));
     let one = ClusterConfig {

@@ -1,4 +1,4 @@
-//! What a mirror is made of, and what it promises.
+//! Settings of a mirror, and its durability guarantee.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use crate::tier::copies::Reads;
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Promise, TierSettings, label, legs};
 
-/// What a mirror is made of.
+/// Settings of a mirror.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MirrorConfig {
-    /// Which leg a read goes to.
+    /// Policy for selecting the member to read.
     pub reads: Reads,
-    /// Bytes that are marked together while they are written, a power of two from 4096 on; more where the mirror is so
-    /// large that a label would not hold the marks.
+    /// Bytes per region, the unit of marking writes: a power of two, at least 4096. Larger if the mirror is so large
+    /// that the marks would not fit into a label.
     pub region: u64,
-    /// Bytes that are copied at a time to a leg that has returned: a multiple of 4096, not zero.
+    /// Bytes copied at a time to a member that has returned: a multiple of 4096, not zero.
     pub copied: u32,
 }
 
@@ -32,7 +32,7 @@ impl Default for MirrorConfig {
     }
 }
 
-/// Most legs.
+/// Maximum number of mirror members.
 pub const MOST_LEGS: usize = 32;
 
 impl TierSettings for MirrorConfig {

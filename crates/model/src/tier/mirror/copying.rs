@@ -1,8 +1,10 @@
-//! A leg that has come back gets what it has missed, from a leg in sync, while the mirror is in use.
+//! Resync: a mirror member that has returned gets the writes that it has missed, from a member in sync, while the
+//! mirror is in use.
 //!
-//! What is marked is copied in order, or everything that is used where nobody knows what it lacks, a chunk at a time: writes to the chunk wait, writes elsewhere go to the leg as well,
-//! and so do flushes. At the end the leg is flushed, and then entered as in sync, on the others first. A chunk that no leg
-//! in sync can read, or that the leg does not take, ends it: the leg stays out.
+//! Marked regions are copied in order, one chunk at a time; if it is not known what the member lacks, all used regions
+//! are copied. Writes to the chunk wait; other writes, and flushes, also go to the member. At the end, the member is
+//! flushed, and then listed as in sync, on the other members first. If no member in sync can read a chunk, or the
+//! member cannot write it, the resync ends and the member stays out.
 
 use super::{COPY, Child, Extent, For, Mirror};
 use crate::command::{Command, Op, Payload, Status};
@@ -15,9 +17,9 @@ use crate::time::Time;
 enum Step {
     /// Looking for the next chunk.
     Seek,
-    /// Writes that began before are still inside.
+    /// Earlier writes are still in progress.
     Drain,
-    /// It is being read from a leg; from these legs it could not be.
+    /// The chunk is being read from a mirror member; these other members failed to read it.
     Read(Child, u32),
     Write,
     Flush,
@@ -30,11 +32,11 @@ pub(super) struct Copying {
     bytes: u32,
     payload: Payload,
     step: Step,
-    /// It is over, but for a command that is still inside.
+    /// Whether the resync has ended, except for a command in flight.
     pub(super) stopped: bool,
 }
 
-/// Whether the data of a command are zeroes.
+/// Whether the data of a command is all zeroes.
 fn is_zero<B: Buffers>(command: &Command, buffers: &B) -> bool {
     const PART: u32 = 4096;
     let mut part = [0; PART as usize];
@@ -47,7 +49,7 @@ fn is_zero<B: Buffers>(command: &Command, buffers: &B) -> bool {
 }
 
 impl Mirror {
-    /// Begins to copy to a leg that has returned, if one waits for it.
+    /// Starts the resync of a returned member, if one is waiting.
     pub(super) fn copy_next<W: Way>(&mut self, now: Time, way: &mut W) {
         if self.copying.is_some() || self.returned == 0 {
             return;
@@ -65,7 +67,7 @@ impl Mirror {
         self.copy_on(now, way);
     }
 
-    /// The leg stays out.
+    /// Ends the resync; the member stays out.
     pub(super) fn stop_copying(&mut self) {
         let Some(copying) = &mut self.copying else {
             return;
@@ -78,7 +80,7 @@ impl Mirror {
         self.end_extent(COPY);
     }
 
-    /// Goes on where nothing is awaited from below.
+    /// Continues the resync, if no command of it is in flight.
     pub(super) fn copy_on<W: Way>(&mut self, _now: Time, way: &mut W) {
         let Some(mut copying) = self.copying.take() else {
             return;
@@ -99,7 +101,7 @@ impl Mirror {
         self.copying = Some(copying);
     }
 
-    /// The next chunk of what is marked, which is taken so that no write goes there; or the end.
+    /// Takes the next marked chunk and locks it for writes; or ends the resync.
     fn seek<W: Way>(&mut self, copying: &mut Copying, way: &mut W) {
         let mut from = copying.at + u64::from(copying.bytes);
         if planted::has(Bug::CopiesFirstChunks) {
@@ -132,13 +134,13 @@ impl Mirror {
         }
     }
 
-    /// The next part of a marked region that is used, from an address on: where it begins and ends.
+    /// Returns the next part at or after an address that is marked and used: its first byte and end.
     fn next_marked(&self, mut from: u64) -> Option<(u64, u64)> {
         let region = self.labels.region;
         loop {
             let index = self.labels.known.dirty.next((from / region) as usize)?;
             let border = (index as u64 + 1) * region;
-            // Within a marked region it goes on where it is; else the next begins.
+            // Within a marked region it continues there; otherwise the next one begins.
             let (at, end) = self.next_used(from.max(index as u64 * region))?;
             if at < border {
                 return Some((at, end.min(border)));
@@ -147,7 +149,7 @@ impl Mirror {
         }
     }
 
-    /// The next part of what is used, from an address on: where it begins and ends.
+    /// Returns the next used part at or after an address: its first byte and end.
     fn next_used(&self, from: u64) -> Option<(u64, u64)> {
         let rest = self.used.iter().filter_map(|it| {
             let end = it.offset + it.bytes;
@@ -156,7 +158,7 @@ impl Mirror {
         rest.min()
     }
 
-    /// A leg is copied to as soon as the mirror runs; it gets everything, or what is marked.
+    /// Schedules a resync of a member for when the mirror runs; of everything, or of marked regions.
     pub(super) fn copy_later(&mut self, leg: Child, whole: bool) {
         self.returned |= 1 << leg;
         if whole {
@@ -165,7 +167,7 @@ impl Mirror {
         self.rest_at = Time::ZERO;
     }
 
-    /// The leg that is being copied to, and how much of the addresses in use is done, in percent.
+    /// Returns the member being resynced, and the completed share of the used addresses, in percent.
     pub fn progress(&self) -> Option<(Child, u64)> {
         let copying = self.copying.as_ref()?;
         let ends = self.used.iter().map(|it| it.offset + it.bytes);
@@ -173,17 +175,17 @@ impl Mirror {
         Some((copying.leg, (copying.at * 100 / end).min(100)))
     }
 
-    /// How many legs there are.
+    /// Returns the number of mirror members.
     pub fn legs_count(&self) -> Child {
         self.copies.places() as Child
     }
 
-    /// Whether a leg lacks something that others have.
+    /// Whether a member lacks data that others have.
     pub fn is_stale(&self, leg: Child) -> bool {
         self.labels.readable() & (1 << leg) == 0
     }
 
-    /// Reads a chunk from a leg in sync that has not been tried; if there is none, it is over.
+    /// Reads a chunk from a member in sync that has not been tried; if there is none, ends the resync.
     fn read_chunk<W: Way>(&mut self, mut copying: Copying, tried: u32, way: &mut W) {
         let legs = self.labels.readable() & !tried;
         if legs == 0 {
@@ -201,7 +203,7 @@ impl Mirror {
         self.send(from, For::Copy, &read, way);
     }
 
-    /// A command for the copy has completed.
+    /// A command of the resync has completed.
     pub(super) fn copied<W: Way>(&mut self, now: Time, status: Status, way: &mut W) {
         let Some(mut copying) = self.copying.take() else {
             return;
@@ -224,7 +226,7 @@ impl Mirror {
                     ..Command::new(0, Op::Write, copying.at, copying.bytes)
                 };
                 if self.whole & (1 << copying.leg) != 0 && is_zero(&write, way.buffers()) {
-                    // So that what was never written takes no room.
+                    // So that data that was never written takes no space.
                     write.op = Op::WriteZeroes;
                 }
                 let leg = copying.leg;
@@ -251,7 +253,7 @@ impl Mirror {
                 if well {
                     self.labels.join(copying.leg);
                     self.whole &= !(1 << copying.leg);
-                    // What these are about was copied, and flushed behind it.
+                    // Their ranges were copied, and flushed afterwards.
                     for &request in self.flushing.iter().chain(&self.unacknowledged) {
                         self.requests[request].done |= 1 << copying.leg;
                         self.requests[request].failed &= !(1 << copying.leg);

@@ -1,19 +1,19 @@
-//! Mirror: the same data on each child, which is called a leg.
+//! Mirror: identical data on each child, the mirror members (called legs in names).
 //!
-//! A write goes to all legs at once and completes with the last of them; a read goes to one, chosen by [`super::Reads`]; a flush
-//! to all. What keeps the legs alike:
+//! A write goes to all members at once and completes with the last of them; a read goes to one, selected by
+//! [`super::Reads`]; a flush goes to all. The following mechanisms keep the members identical:
 //!
-//! - A region (64 MiB or more) is marked on the label of each leg before the first write to it leaves; five seconds after
-//!   the last write the legs are flushed and the marks go. What is marked after a crash is copied from the first leg in
-//!   sync over the others ([`recover`]).
-//! - A leg that fails a write or a flush, or is gone, is out: no write that it missed is acknowledged before the labels of
-//!   the others say so. Marks then stay, and when it returns what is marked is copied ([`copying`]), behind the writes that
-//!   come meanwhile.
-//! - Writes that overlap go one after the other, so that all legs end with the same.
-//! - What one leg cannot read comes from another, and is written back.
+//! - A region (64 MiB or more) is marked on the label of each member before the first write to it is sent. Five seconds
+//!   after the last write, the members are flushed and the marks are cleared. After a crash, marked regions are copied
+//!   from the first member in sync to the others ([`recover`]).
+//! - A member that fails a write or a flush, or is missing, is out: a write that it missed is acknowledged only when
+//!   the labels of the others record this. Marks then remain, and when it returns, marked regions are copied
+//!   ([`copying`]) while new writes arrive.
+//! - Overlapping writes are serialised, so that all members end with the same data.
+//! - Data that one member cannot read is read from another, and written back.
 //!
-//! As Linux's md does it with a write-intent bitmap and in order; the marks are in the label itself, so that one write of
-//! 4 KiB changes everything that it says. Left out: a limit to the rate of copying; marks that go while the mirror is busy.
+//! This follows Linux's md with a write-intent bitmap. The marks are in the label itself, so that one write of 4 KiB
+//! changes its whole content. Not modelled: a limit to the resync rate; clearing marks while the mirror is busy.
 
 mod config;
 mod copying;
@@ -41,41 +41,42 @@ use crate::device::Range;
 use crate::engine::Slab;
 use crate::time::{Span, Time};
 
-/// Without a write for so long, the legs are flushed and all marks go (as long as md's bitmap lets pass by default).
+/// Time without writes after which the members are flushed and all marks are cleared (the default delay of md's
+/// bitmap).
 const REST: Span = Span::from_ms(5000);
 
-/// What holds a command up that waits for a label, for another write to its place, or for a copy.
+/// Part to which waiting for a label, for another write to the same range, or for a copy is attributed.
 const WAITING: Part = Part::Tier;
 
-/// A command while it is here.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     command: Command,
     began: Time,
-    /// Pieces at the legs.
+    /// Number of pieces outstanding at the members.
     left: u32,
-    /// Legs that have done it, and that have failed to.
+    /// Members that have completed it, and that have failed it.
     done: u32,
     failed: u32,
     status: Status,
-    /// Where the time went up to the last step.
+    /// Latency breakdown up to the last step.
     anatomy: Anatomy,
 }
 
-/// What a command to a leg was for.
+/// Purpose of a command to a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum For {
     /// A client's read, write or flush.
     Client(u32),
-    /// What a read could not get from this leg is written back to it.
+    /// Data that this member could not read is written back to it.
     Repair(u32),
     Label,
-    /// The flush before marks go.
+    /// The flush before marks are cleared.
     Rest,
     Copy,
 }
 
-/// A range that is being written or copied: no other write to it goes out meanwhile.
+/// A range that is being written or copied: meanwhile no other write to it is sent.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     at: u64,
@@ -84,49 +85,49 @@ struct Extent {
     request: u32,
 }
 
-/// The extent of no request.
+/// The extent of a copy, which has no request.
 const COPY: u32 = u32::MAX;
 
-/// A mirror.
+/// A mirror over its members.
 #[derive(Clone, Debug)]
 pub struct Mirror {
-    /// What can be addressed; behind it stand the labels.
+    /// Addressable bytes; the labels follow.
     bytes: u64,
     labels: Labels,
-    /// Which leg a read goes to.
+    /// Selects the member for a read.
     copies: Copies,
     requests: Slab<Request>,
-    /// By the token of a command to a leg: what it is for, and the leg.
+    /// By the token of a command to a member: its purpose, and the member.
     pieces: Slab<(For, Child)>,
-    /// What is being written.
+    /// Ranges that are being written.
     extents: Vec<Extent>,
-    /// Writes that may not go out yet, in order.
+    /// Writes that may not be sent yet, in order.
     waiting: Vec<u32>,
-    /// Reads that a leg could not do and that are at another: what they bring is to be written back.
+    /// Reads that failed on one member and are in progress on another: their data must be written back.
     repairing: Vec<u32>,
-    /// Flushes at the legs.
+    /// Flushes outstanding at the members.
     flushing: Vec<u32>,
-    /// Writes and flushes that are done, and may not be acknowledged yet.
+    /// Writes and flushes that are done, but may not be acknowledged yet.
     unacknowledged: Vec<u32>,
     copying: Option<Copying>,
-    /// Bytes that are copied at a time.
+    /// Bytes copied at a time.
     copied: u64,
-    /// Legs that wait to be copied to, and of these, or the one that is copied to, those that get everything.
+    /// Members that wait for a resync; and members, waiting or being resynced, that need all data.
     returned: u32,
     whole: u32,
-    /// Legs that could not be had when the mirror was found: they stay out until it is found again.
+    /// Members that could not be opened during recovery: they stay out until the next recovery.
     barred: u32,
-    /// What is used of its addresses: more is not copied.
+    /// Used ranges of its addresses: only these are copied.
     used: Vec<Range>,
-    /// It has been found on its legs, and its labels stand there.
+    /// Whether the mirror has been recovered, so that its members have labels.
     found: bool,
-    /// When to look whether the mirror rests.
+    /// When to check whether the mirror is idle.
     rest_at: Time,
     last_write: Time,
-    /// Flushes outstanding before marks go, and whether one failed or a write came.
+    /// Outstanding flushes before marks are cleared, and whether one failed or a write arrived.
     resting: u32,
     disturbed: bool,
-    /// Labels on their way out.
+    /// Label writes to be sent.
     outgoing: Vec<(u16, Command)>,
 }
 
@@ -163,7 +164,7 @@ impl Mirror {
         0..self.copies.places() as Child
     }
 
-    /// Legs that writes go to: also the one that is being copied to.
+    /// Returns the members that receive writes, including the one being resynced.
     fn writable(&self) -> u32 {
         let copied = self.copying.as_ref().filter(|copying| !copying.stopped);
         self.labels.known.in_sync | copied.map_or(0, |copying| 1 << copying.leg)
@@ -176,7 +177,7 @@ impl Mirror {
         way.send(leg, token, *command);
     }
 
-    /// Sends a client's command to several legs.
+    /// Sends a client's command to several members.
     fn send_to<W: Way>(&mut self, legs: u32, request: u32, what: For, way: &mut W) {
         let command = self.requests[request].command;
         for leg in self.legs().filter(|leg| legs & (1 << leg) != 0) {
@@ -190,7 +191,7 @@ impl Mirror {
         self.extents.iter().any(taken) && !planted::has(Bug::OverlapsWrites)
     }
 
-    /// Sends a write out, or has it wait.
+    /// Sends a write, or makes it wait.
     fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let command = self.requests[request].command;
         let (at, end) = (command.offset, command.end());
@@ -214,7 +215,7 @@ impl Mirror {
         true
     }
 
-    /// Sends what waited for what is over now.
+    /// Sends writes that waited for a range that is free now.
     fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         if !self.waiting.is_empty() {
             let mut waiting = core::mem::take(&mut self.waiting);
@@ -232,7 +233,7 @@ impl Mirror {
         }
     }
 
-    /// Writes a label if there is something to say.
+    /// Writes a label if there is a change.
     fn pump<W: Way>(&mut self, way: &mut W) {
         if self.labels.changed {
             let mut outgoing = core::mem::take(&mut self.outgoing);
@@ -244,7 +245,7 @@ impl Mirror {
         }
     }
 
-    /// A leg has missed something; whether the others are enough.
+    /// Marks a member as out because it missed a write; returns whether the others are sufficient.
     fn leave(&mut self, leg: Child) -> bool {
         if self.copying.as_ref().is_some_and(|it| it.leg == leg) {
             self.stop_copying();
@@ -252,7 +253,7 @@ impl Mirror {
         self.labels.leave(leg)
     }
 
-    /// Tells who asked: what no step accounts for was spent waiting here.
+    /// Completes a command: time not attributed to any step was spent waiting here.
     fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
         let asked = &mut self.requests[request];
         let rest = now.since(asked.began) - asked.anatomy.total();
@@ -275,8 +276,8 @@ impl Mirror {
         }
     }
 
-    /// A write or flush that is done on all legs that it went to is acknowledged, once no label says of a leg without it
-    /// that it has everything. False if it has to wait for a label.
+    /// Acknowledges a write or flush that is done on all members that it was sent to, once no label lists a member
+    /// without it as complete. Returns false if it must wait for a label.
     fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let asked = self.requests[request];
         let missed = asked.failed & self.labels.known.in_sync;
@@ -349,7 +350,7 @@ impl Mirror {
             return;
         };
         if let Some(status) = written.nowhere {
-            // Nothing can be promised any more; who asks again tries again.
+            // Durability cannot be guaranteed any more; clients that retry cause another attempt.
             for request in core::mem::take(&mut self.waiting) {
                 self.finish(now, request, status, way);
             }
@@ -404,7 +405,7 @@ impl Tier for Mirror {
                 } else if planted::has(Bug::ReadsWhileCopying) {
                     readable = self.writable();
                 }
-                // There is always a leg that counts as in sync, dead or alive.
+                // There is always a member that counts as in sync, failed or not.
                 if let Some(leg) = self.leg_to_read(command, readable) {
                     self.send_to(1 << leg, request, For::Client(request), way);
                 }
@@ -416,7 +417,7 @@ impl Tier for Mirror {
                 } else if planted::has(Bug::FlushPassesTheCopy) {
                     legs &= self.labels.known.in_sync;
                 }
-                // Of the others it is said that they have done it.
+                // The other members count as having done it.
                 self.requests[request].done = self.writable() & !legs;
                 self.flushing.push(request);
                 self.send_to(legs, request, For::Client(request), way);
@@ -452,7 +453,7 @@ impl Tier for Mirror {
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
         self.rest_at = Time::NEVER;
-        // Those that were stale when it was found.
+        // Members that were stale at recovery.
         self.copy_next(now, way);
         let busy = !self.extents.is_empty() || !self.waiting.is_empty() || self.resting > 0;
         let whole = self.labels.is_whole() && self.copying.is_none();
@@ -473,7 +474,7 @@ impl Tier for Mirror {
     }
 
     fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
-        // It may have missed something without anybody having asked it meanwhile.
+        // It may have missed writes without any command having been sent to it.
         if self.barred & (1 << child) == 0 && self.leave(child) {
             self.returned |= 1 << child;
             self.pump(way);
@@ -481,13 +482,13 @@ impl Tier for Mirror {
         }
     }
 
-    /// What the first leg in sync loses: its data are copied over the others.
+    /// The ranges that the first member in sync loses: its data is copied to the others.
     fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         let first = self.labels.readable().trailing_zeros() as usize;
         ranges.extend(children.get(first).into_iter().flatten());
     }
 
-    /// The legs are as after [`recover`], in no time.
+    /// The members are in the state after [`recover`], which takes no virtual time.
     fn power_cut(&mut self, _now: Time) {
         self.requests = Slab::default();
         self.pieces = Slab::default();
@@ -538,7 +539,7 @@ impl Tier for Mirror {
             .filter(|leg| readable & (1 << leg) != 0)
             .any(|leg| {
                 let mut data = vec![0; bytes as usize];
-                // What a leg cannot read another gives.
+                // Data that one member cannot read is read from another.
                 if below.read(leg, at, &mut data).is_err() {
                     return false;
                 }

@@ -1,4 +1,4 @@
-//! Which leg a mirror reads from, and what becomes of a read that a leg could not do.
+//! Selection of the mirror member for a read, and handling of reads that a member failed.
 
 use super::{Extent, For, Mirror};
 use crate::command::{Command, Completion, Op, Status};
@@ -7,7 +7,7 @@ use crate::tier::{Child, Way};
 use crate::time::Time;
 
 impl Mirror {
-    /// Which of these legs this read goes to.
+    /// Returns which of these members this read goes to.
     pub(super) fn leg_to_read(&mut self, command: &Command, legs: u32) -> Option<Child> {
         let of = |leg: usize| (legs & (1 << leg) != 0).then_some((leg, command.offset));
         let count = self.copies.places();
@@ -61,7 +61,7 @@ impl Mirror {
         let asked = &self.requests[request];
         let (at, end) = (asked.command.offset, asked.command.end());
         let to_repair = asked.failed & self.labels.known.in_sync;
-        // Where a write is on its way, that is the repair.
+        // If a write to the range is in progress, that write is the repair.
         let taken = self.is_taken(at, end) && !planted::has(Bug::RepairsOverWrites);
         if to_repair == 0 || taken || !self.labels.mark(at, end - at) {
             self.pump(way);
@@ -73,8 +73,8 @@ impl Mirror {
         self.send_to(to_repair, request, For::Repair(request), way);
     }
 
-    /// A write goes out: reads that were sent before it may bring what it writes over, and that must not be written back. What it
-    /// writes is the repair.
+    /// A write is sent: earlier reads may return the data that it overwrites, which must not be written back. The write
+    /// itself is the repair.
     pub(super) fn overtake_repairs(&mut self, at: u64, end: u64) {
         if self.repairing.is_empty() || planted::has(Bug::RepairsOverWrites) {
             return;
@@ -90,7 +90,7 @@ impl Mirror {
         });
     }
 
-    /// A repair helps nobody who waits, but its data are where the client's are.
+    /// A repair has completed. No client waits for it, but its data is in the client's buffer.
     pub(super) fn repaired<W: Way>(
         &mut self,
         now: Time,

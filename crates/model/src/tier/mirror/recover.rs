@@ -1,8 +1,9 @@
-//! A mirror is found again on its legs after a crash ([`legs`]), and made whole.
+//! Recovery of a mirror from its members after a crash ([`legs`]).
 //!
-//! Of the legs in sync the first that has the newest label is copied over the others where regions are marked, on any of their
-//! labels. Stale legs get what they lack while the mirror is in use ([`super::copying`]). Labels are written anew in each
-//! opening, on the legs in sync. What a tier above writes while it recovers is marked before, too, until the recovery of the pool ends.
+//! Among the members in sync, the first with the newest label is copied to the others in regions that are marked on any
+//! of their labels. Stale members are resynced while the mirror is in use ([`super::copying`]). Labels are rewritten in
+//! each opening, on the members in sync. Writes of the tier above during its recovery are also marked first, until the
+//! recovery of the pool ends.
 
 use super::{Child, Mirror, REST};
 use crate::data::{Unreadable, Unwritable};
@@ -11,7 +12,7 @@ use crate::tier::offline::{Below, Damage, Found};
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
 
-/// What is compared and copied at a time: a read error costs no more than this.
+/// Unit of comparing and copying, so that a read error affects no more than this.
 const PIECE: u64 = 4096;
 
 pub(super) fn recover(
@@ -37,7 +38,7 @@ pub(super) fn recover(
         let known = legs.known(leg);
         match known {
             Some(own) => mirror.labels.known.dirty.add(&own.dirty),
-            // What is half a copy must not seem to be an old one.
+            // An incomplete copy must not look like an old one.
             None if legs::strip(bytes, leg, below).is_err() => continue,
             None => {}
         }
@@ -51,18 +52,19 @@ pub(super) fn recover(
     Ok(mirror)
 }
 
-/// Marks a range that the tier above is about to write while nothing runs, as for a client: a crash between the legs leaves
-/// them unlike there, and legs that are copied to later get it. The marks go when recovery has ended, or when the mirror rests.
+/// Marks a range that the tier above is about to write offline, as for a client. After a crash during that write,
+/// members may differ there, and members resynced later get the range. The marks are cleared when recovery has ended,
+/// or when the mirror is idle.
 ///
 /// # Errors
-/// If a leg in sync does not take the label.
+/// If a member in sync cannot write the label.
 pub(super) fn mark(
     mirror: &mut Mirror,
     at: u64,
     bytes: u64,
     below: &mut dyn Below,
 ) -> Result<(), Unwritable> {
-    // What is being made has no labels to mark it on, and no data.
+    // A mirror that is being formatted has no labels for marks, and no data.
     if !mirror.found || planted::has(Bug::RecoversUnmarked) || mirror.labels.mark(at, bytes) {
         return Ok(());
     }
@@ -70,7 +72,7 @@ pub(super) fn mark(
     legs::say(&mut mirror.labels, mirror.bytes, below).map_err(|_| Unwritable)
 }
 
-/// Takes the marks of such writes away where all legs have them.
+/// Clears the marks of such writes if all members have the data.
 pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), Damage> {
     if mirror.rest_at == Time::NEVER || !mirror.labels.is_whole() {
         return Ok(());
@@ -79,7 +81,7 @@ pub(super) fn settle(mirror: &mut Mirror, below: &mut dyn Below) -> Result<(), D
     legs::settle(&mut mirror.labels, mirror.bytes, below)
 }
 
-/// The pieces of all marked regions.
+/// Returns the pieces of all marked regions.
 fn marked(mirror: &Mirror) -> impl Iterator<Item = u64> + '_ {
     let region = mirror.labels.region;
     let dirty = &mirror.labels.known.dirty;
@@ -96,7 +98,7 @@ fn marked(mirror: &Mirror) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// A piece as the first of these legs has it that can read it.
+/// Reads a piece from the first of these members that can read it.
 fn read_first(
     mirror: &Mirror,
     legs: u32,
@@ -111,7 +113,7 @@ fn read_first(
     }
 }
 
-/// Writes a piece where it differs; whether it did.
+/// Writes a piece if it differs; returns whether it did.
 fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool, Damage> {
     let mut own = [0; PIECE as usize];
     let own = &mut own[..piece.len()];
@@ -122,8 +124,9 @@ fn set(leg: Child, at: u64, piece: &[u8], below: &mut dyn Below) -> Result<bool,
     Ok(true)
 }
 
-/// Where regions are marked, the first leg in sync that has the newest label is copied over the others. What it cannot read
-/// comes from one of them; what none can read stays so. The legs that are alike then: those that took it.
+/// In marked regions, copies the first member in sync with the newest label to the others. Data that it cannot read is
+/// read from another member; data that none can read is left unchanged. Returns the members that are identical
+/// afterwards: those that could be written.
 fn make_alike(mirror: &Mirror, legs: &Legs, below: &mut dyn Below) -> u32 {
     let mut piece = [0; PIECE as usize];
     let mut alike = legs.in_sync;

@@ -1,5 +1,5 @@
-//! A mirror on drives with data: labels before writes and before acknowledgements, legs that leave, return, rot and are
-//! found again.
+//! A mirror on drives with data: labels before writes and before acknowledgements; members that fail, return, lose data
+//! and are recovered.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -85,7 +85,7 @@ impl Rig {
         rig
     }
 
-    /// What is on the media now.
+    /// Returns the current content of the media.
     fn shelf(&self) -> Shelf {
         let members = self.pool.members().iter();
         Shelf {
@@ -138,7 +138,7 @@ impl Rig {
         self.pool.befall(self.now, leg, trouble);
     }
 
-    /// Until nothing happens any more.
+    /// Runs until no event is left.
     fn rest(&mut self) {
         while self.pool.next_event() != Time::NEVER {
             let next = self.pool.next_event();
@@ -156,14 +156,14 @@ impl Rig {
         data[0]
     }
 
-    /// Legs that were asked to read since the last time.
+    /// Returns the members that were read since the last call.
     fn reads(&mut self) -> Vec<u16> {
         let asked = self.pool.recorded();
         let reads = asked.iter().filter(|it| it.command.op == Op::Read);
         reads.map(|it| it.member).collect()
     }
 
-    /// Writes that members were asked for since the last time: member, whether it is a label.
+    /// Returns the writes to members since the last call: member, and whether it is a label.
     fn writes(&mut self) -> Vec<(u16, bool)> {
         let asked = self.pool.recorded();
         let writes = asked.iter().filter(|it| it.command.op == Op::Write);
@@ -198,7 +198,7 @@ fn what_a_leg_has_missed_is_acknowledged_when_the_others_labels_say_so() {
     let writes = rig.writes();
     assert_eq!(writes[..3], [(0, false), (1, false), (2, false)]);
     assert_eq!(writes[3..], [(0, true), (2, true)]);
-    // And the labels stand already: from what is on the media now the leg is known to be stale.
+    // The labels are already written: the media show that the member is stale.
     let (mut again, found) = Rig::on(&rig.shelf(), 3).expect("two legs are enough");
     assert_eq!(found, [Found::Unclean(1), Found::Stale(1, Some(1))]);
     again.rest();
@@ -233,7 +233,7 @@ fn a_leg_that_returns_gets_what_it_has_missed_while_writes_go_on() {
     }
     let (_, found) = Rig::on(&rig.shelf(), 2).expect("both legs are there");
     assert_eq!(found, [], "it is in sync again, and rests");
-    // The other may go now.
+    // The other member may fail now.
     rig.befall(1, Trouble::Dies);
     assert_eq!(rig.read(8192), Ok(2));
 }
@@ -335,7 +335,7 @@ fn what_is_not_a_whole_mirror_is_refused() {
     mixed.images[1] = other.images[1].clone();
     assert_eq!(refused(&mixed), Damage::Foreign(1));
 
-    // Each leg goes on alone, and then they meet.
+    // Each member is used alone, and then both are combined.
     let alone = |absent: u16, byte| {
         let mut shelf = whole.clone();
         shelf.absent.push(absent);
@@ -350,11 +350,11 @@ fn what_is_not_a_whole_mirror_is_refused() {
     met.images[1] = right.images[1].clone();
     assert_eq!(refused(&met), Damage::Apart(0, 1));
 
-    // One alone that went on, and the other as it was: that one is stale.
+    // One member that was used alone, and the other unchanged: the other is stale.
     let (mut rig, found) = Rig::on(&left, 2).expect("the first has everything");
     assert_eq!(found, [Found::Unclean(1), Found::Stale(1, Some(1))]);
     assert_eq!([rig.read(0), rig.read(0)], [Ok(2); 2]);
-    // A blank drive in its place gets everything.
+    // A blank drive in its place gets all data.
     let mut replaced = left;
     replaced.images[1] = Image::default();
     let (mut rig, found) = Rig::on(&replaced, 2).expect("the first has everything");
@@ -372,13 +372,13 @@ fn a_reader_in_order_stays_with_its_leg_and_others_take_turns() {
         rig.read(step * 4096).expect("it is there");
     }
     assert_eq!(rig.reads(), [0; 6]);
-    // Somebody else begins at the other, and both stay.
+    // Another reader begins at the other member, and both stay.
     for step in 0..3 {
         rig.read((512 << 10) + step * 4096).expect("it is there");
         rig.read((6 + step) * 4096).expect("it is there");
     }
     assert_eq!(rig.reads(), [1, 0, 1, 0, 1, 0]);
-    // At random they are read in turn.
+    // Random reads alternate.
     for at in [40, 20, 60, 10] {
         rig.read(at * 8192).expect("it is there");
     }

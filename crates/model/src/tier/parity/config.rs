@@ -1,4 +1,4 @@
-//! What a RAID 5 or RAID 6 is made of, and what it promises.
+//! Settings of a RAID 5 or RAID 6, and its durability guarantee.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -14,22 +14,22 @@ use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Loss, Promise, TierSettings, label, legs};
 use crate::time::Time;
 
-/// What a RAID 5 (`PARITY` is 1) or RAID 6 (2) is made of.
+/// Settings of a RAID 5 (`PARITY` is 1) or RAID 6 (2).
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArrayConfig<const PARITY: u16> {
-    /// Bytes on one child before the next begins: a multiple of 4096, not zero.
+    /// Bytes on one child before the next child follows: a multiple of 4096, not zero.
     pub chunk: u32,
-    /// Bytes of each child that are marked together while they are written: a power of two from 4096 on; more where a label would
-    /// not hold the marks.
+    /// Bytes of each child per region, the unit of marking writes: a power of two, at least 4096. Larger if the marks
+    /// would not fit into a label.
     pub region: u64,
 }
 
-/// Most children of an array.
+/// Maximum number of children.
 const MOST: usize = 32;
 
 impl<const PARITY: u16> Default for ArrayConfig<PARITY> {
-    /// As md makes them.
+    /// The defaults of md.
     fn default() -> Self {
         ArrayConfig {
             chunk: 512 << 10,
@@ -83,7 +83,8 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
         self.stripes(children) * u64::from(self.chunk) * data
     }
 
-    /// More children than there is parity; or one while a crash leaves parity behind its data: the write hole.
+    /// More failed children than parity columns; or one failed child while a crash leaves parity older than data: the
+    /// write hole.
     fn promise(&self, children: &[Promise]) -> Promise {
         let all = Promise::joined(children, PARITY + 1);
         let any = Promise::joined(children, 1).loss;

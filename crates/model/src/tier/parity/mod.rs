@@ -1,19 +1,22 @@
-//! RAID 5 and RAID 6: chunks over all children, and in each stripe one or two of parity, as Linux's md has them.
+//! RAID 5 and RAID 6: chunks over all children, and one or two parity chunks in each stripe, as in Linux's md.
 //!
-//! A read goes to the children that have its data; where one is out or cannot read, the others and parity give it. A write of
-//! whole stripes computes parity from its data. Of a part it reads what is cheaper, by md's rule: what it overwrites and parity
-//! (read-modify-write, if that is less), or the rest of the stripe (reconstruct-write). Stripes are locked by rows of their chunks.
+//! A read goes to the children with its data; if one is out or cannot read, the data is computed from the others and
+//! parity. A write of whole stripes computes parity from its data. A partial-stripe write reads what is cheaper, by
+//! md's rule: the overwritten data and parity (read-modify-write, if that is less), or the rest of the stripe
+//! (reconstruct-write). Stripes are locked by rows of their chunks.
 //!
-//! What keeps parity right over a crash is what keeps a [mirror](super::mirror) alike: a region is marked on the labels of all
-//! children before the first write to it, and parity of what is marked is computed anew ([`recover`]). A child that fails a
-//! write is out: labels say so before the write is acknowledged. It is brought up when the pool is opened again.
+//! Parity is kept consistent over a crash by the mechanism of a [mirror](super::mirror): a region is marked on the
+//! labels of all children before the first write to it, and parity of marked regions is recomputed ([`recover`]). A
+//! child that fails a write is out: labels record that before the write is acknowledged. It is rebuilt when the pool is
+//! opened again.
 //!
-//! The write hole is there, as in md without a journal: a crash while a child is out may leave parity older than data, and then
-//! what the lost child had in that stripe comes out wrong. The promise says so. Labels say whether writes were under way; if so,
-//! and data in marked stripes would have to be computed, the array is not opened
-//! ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array, unless a second parity confirms
-//! all of them or the loss is accepted. Left out: rebuilding while it runs (a child that
-//! returns stays out until the next opening), the stripe cache that gathers writes, repairing what could not be read.
+//! The write hole exists, as in md without a journal: a crash while a child is out may leave parity older than data,
+//! and data of the missing child in that stripe is then computed incorrectly. The durability guarantee states this.
+//! Labels record whether writes were in progress. If so, and data in marked stripes would have to be computed, the
+//! array is not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array.
+//! It is opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: online
+//! rebuild (a child that returns stays out until the next opening), the stripe cache that combines writes, repair of
+//! unreadable data.
 
 mod config;
 mod recover;
@@ -41,31 +44,31 @@ use crate::device::Range;
 use crate::engine::Slab;
 use crate::time::{Span, Time};
 
-/// Without a write for so long, the children are flushed and all marks go.
+/// Time without writes after which the children are flushed and all marks are cleared.
 const REST: Span = Span::from_ms(5000);
-/// What holds a command up that waits for a label or for another write to its stripe.
+/// Part to which waiting for a label, or for another write to the stripe, is attributed.
 const WAITING: Part = Part::Tier;
-/// Pieces of one command's stripes that are worked on at a time.
+/// Maximum number of stripe pieces of one command that are processed at a time.
 const AT_ONCE: u32 = 16;
 
-/// A command while it is here.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     command: Command,
     began: Time,
-    /// Up to where it has been taken up, and works and pieces of it that have not ended.
+    /// Position up to which processing has started, and the number of works and pieces in progress.
     at: u64,
     left: u32,
-    /// Children that have missed some of it.
+    /// Children that have missed part of it.
     missed: u32,
     status: Status,
     anatomy: Anatomy,
 }
 
-/// What a command to a child was for.
+/// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
 enum For {
-    /// A column of a client's read: from where on in the array, and how many bytes.
+    /// A column of a client's read: position in the array, and number of bytes.
     Read {
         request: u32,
         at: u64,
@@ -74,11 +77,11 @@ enum For {
     Flush(u32),
     Work(u32, u32),
     Label,
-    /// The flush before marks go.
+    /// The flush before marks are cleared.
     Rest,
 }
 
-/// A RAID 5 or RAID 6.
+/// A RAID 5 or RAID 6 over its children.
 #[derive(Clone, Debug)]
 pub struct Array {
     shape: Shape,
@@ -86,13 +89,13 @@ pub struct Array {
     labels: Labels,
     requests: Slab<Request>,
     works: Slab<Work>,
-    /// By work and column: its buffer.
+    /// Buffers by work and column.
     cells: Vec<Payload>,
     pieces: Slab<(For, Child)>,
-    /// Rows that are locked, by work: of all children, counted from their beginning.
+    /// Locked rows, by work: of all children, counted from their beginning.
     locked: Vec<(u64, u64, u32)>,
     waiting: VecDeque<u32>,
-    /// Writes and flushes that are done, and may not be acknowledged yet.
+    /// Writes and flushes that are done, but may not be acknowledged yet.
     unacknowledged: Vec<u32>,
     rest_at: Time,
     last_write: Time,
@@ -102,7 +105,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// Where labels begin on each child.
+    /// Returns the offset of the labels on each child.
     fn labels_at(&self) -> u64 {
         self.stripes * self.shape.chunk
     }
@@ -116,7 +119,7 @@ impl Array {
         way.send(child, token, *command);
     }
 
-    /// Writes a label if there is something to say.
+    /// Writes a label if there is a change.
     fn pump<W: Way>(&mut self, way: &mut W) {
         if self.labels.changed {
             let mut outgoing = core::mem::take(&mut self.outgoing);
@@ -129,13 +132,13 @@ impl Array {
         }
     }
 
-    /// Sends a read to the children that have its data; what they cannot give is computed.
+    /// Sends a read to the children with its data; data that they cannot return is computed.
     fn read<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         let chunk = self.shape.chunk;
         let mut at = command.offset;
         self.requests[request].at = command.end();
-        // One more than there are, until all are on their way.
+        // One more than the number of pieces, until all are sent.
         self.requests[request].left = 1;
         while at < command.end() {
             let until = command.end().min((at / chunk + 1) * chunk);
@@ -180,7 +183,7 @@ impl Array {
         self.compute_read(now, request, (at, bytes), 1 << column, way);
     }
 
-    /// A part of a request has ended; with the last one, and if nothing of it is to be taken up any more, it has.
+    /// A part of a request has ended; completes the request after the last part, if no more parts must be started.
     fn part_done<W: Way>(&mut self, now: Time, request: u32, anatomy: &Anatomy, way: &mut W) {
         let asked = &mut self.requests[request];
         asked.left -= 1;
@@ -201,13 +204,13 @@ impl Array {
         }
     }
 
-    /// A child has missed something, or does not answer.
+    /// A child has missed a write, or does not respond.
     fn leave<W: Way>(&mut self, child: Child, way: &mut W) {
         self.labels.leave(child);
         self.pump(way);
     }
 
-    /// Tells who asked: what no step accounts for was spent waiting here.
+    /// Completes a command: time not attributed to any step was spent waiting here.
     fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
         let asked = &mut self.requests[request];
         let rest = now.since(asked.began) - asked.anatomy.total();
@@ -217,8 +220,8 @@ impl Array {
         way.finish(id, status, anatomy);
     }
 
-    /// A write or flush that is done is acknowledged once no label says of a child that missed it that it has everything.
-    /// False if it has to wait for a label.
+    /// Acknowledges a write or flush that is done, once no label lists a child that missed it as complete. Returns
+    /// false if it must wait for a label.
     fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
         let asked = &self.requests[request];
         let (status, missed) = (asked.status, asked.missed);
@@ -255,7 +258,7 @@ impl Array {
             return;
         };
         if let Some(status) = written.nowhere {
-            // Nothing can be promised any more; who asks again tries again.
+            // Durability cannot be guaranteed any more; clients that retry cause another attempt.
             for work in core::mem::take(&mut self.waiting) {
                 self.end_work(now, work, status, way);
             }
@@ -284,7 +287,7 @@ impl Array {
         self.resting -= 1;
         if status != Status::Success {
             self.disturbed = true;
-            // Where too few are left nothing comes to rest before the next write.
+            // If too few children are left, the array does not become idle before the next write.
             if self.labels.leave(child) && self.rest_at == Time::NEVER {
                 self.rest_at = now + REST;
             }
@@ -313,7 +316,7 @@ impl Tier for Array {
         match command.op {
             Op::Read => self.read(now, request, way),
             Op::Flush => self.flush(now, request, way),
-            // As md, which passes no discards on unless it is told that all drives then read zeroes.
+            // As in md, which does not forward discards unless configured that all drives then read zeroes.
             Op::Deallocate => self.finish(now, request, Status::Success, way),
             Op::Write | Op::WriteZeroes => self.write(now, request, way),
         }
@@ -358,7 +361,8 @@ impl Tier for Array {
         }
     }
 
-    /// It may have missed something without anybody having asked it meanwhile: it stays out until the next opening.
+    /// The child may have missed writes without any command having been sent to it: it stays out until the next
+    /// opening.
     fn returned<W: Way>(&mut self, _now: Time, child: Child, way: &mut W) {
         self.leave(child, way);
     }
@@ -389,7 +393,7 @@ impl Tier for Array {
         }
     }
 
-    /// Parity is as after [`recover`], in no time.
+    /// Parity is in the state after [`recover`], which takes no virtual time.
     fn power_cut(&mut self, _now: Time) {
         self.requests = Slab::default();
         self.works = Slab::default();
@@ -418,7 +422,7 @@ impl Tier for Array {
         data: &[u8],
         below: &mut dyn Below,
     ) -> Result<(), Unwritable> {
-        // The tier above may be cut in its recovery, too, and a child be gone then.
+        // The recovery of the tier above may be interrupted, too, and a child may be missing afterwards.
         let (chunk, size) = (self.shape.chunk, self.shape.stripe());
         let rows = at / size * chunk;
         let until = (at + data.len() as u64).div_ceil(size) * chunk;

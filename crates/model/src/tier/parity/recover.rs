@@ -1,9 +1,9 @@
-//! An array is found again on its children after a crash ([`legs`]), and made whole.
+//! Recovery of an array from its children after a crash ([`legs`]).
 //!
-//! Where regions are marked parity is computed anew from data. Where data would have to be computed from parity there, because a
-//! child is out or cannot read them, and writes were under way, nobody knows whether they come out right (the write hole): the
-//! array is refused, unless a second parity confirms them or the loss is accepted. Children that are there and have missed
-//! something get what they lack.
+//! In marked regions, parity is recomputed from data. If data there would have to be computed from parity, because a
+//! child is out or cannot read it, and writes were in progress, the result may be wrong (the write hole). The array is
+//! then rejected, unless a second parity confirms the data or the loss is accepted. Children that are present and have
+//! missed writes are rebuilt.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,7 +52,7 @@ pub(super) fn recover(
         let known = legs.known(child);
         match known {
             Some(own) => array.labels.known.dirty.add(&own.dirty),
-            // What is half a copy must not seem to be an old one.
+            // An incomplete copy must not look like an old one.
             None if legs::strip(bytes, child, below).is_err() => continue,
             None => {}
         }
@@ -67,8 +67,8 @@ pub(super) fn recover(
 }
 
 impl Array {
-    /// A page of each column from these rows on, of children that have everything; what is missing is computed. Which columns were
-    /// read.
+    /// Reads a page of each column at these rows, from complete children; missing data is computed. Returns which
+    /// columns were read.
     fn row(&self, rows: u64, below: &mut dyn Below) -> Result<(Row, u32), Unreadable> {
         let stripe = rows / self.shape.chunk;
         let (data, count) = (self.shape.data() as usize, self.shape.children as usize);
@@ -91,7 +91,7 @@ impl Array {
     }
 }
 
-/// Missing pages of data, from as many of parity.
+/// Computes missing pages of data, from the same number of parity pages.
 fn compute(row: &mut Row, data: usize, missing: &[usize], parities: &[usize]) {
     let mut left: Vec<[u8; BYTES]> = parities.iter().map(|&it| row[it]).collect();
     for (left, parity) in left.iter_mut().zip(parities) {
@@ -121,7 +121,7 @@ fn compute(row: &mut Row, data: usize, missing: &[usize], parities: &[usize]) {
     }
 }
 
-/// The parity of so many pages of data.
+/// Returns the parity of `data` pages of data.
 fn parity_of(row: &Row, data: usize, column: usize) -> [u8; BYTES] {
     let mut sum = [0; BYTES];
     for (index, page) in row[..data].iter().enumerate() {
@@ -130,7 +130,7 @@ fn parity_of(row: &Row, data: usize, column: usize) -> [u8; BYTES] {
     sum
 }
 
-/// The rows of all marked regions.
+/// Returns the rows of all marked regions.
 fn marked(array: &Array) -> impl Iterator<Item = u64> + '_ {
     let region = array.labels.region;
     let dirty = &array.labels.known.dirty;
@@ -141,7 +141,7 @@ fn marked(array: &Array) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// Writes a page where it differs.
+/// Writes a page if it differs.
 fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Result<(), Damage> {
     let mut own = [0; BYTES];
     if below.read(child, at, &mut own).is_ok() && own == *page {
@@ -150,13 +150,13 @@ fn set(child: Child, at: u64, page: &[u8; BYTES], below: &mut dyn Below) -> Resu
     below.write(child, at, page).map_err(unwritable(child))
 }
 
-/// A child whose data in a marked row have to be computed, where nothing else says that they come out right: writes were under
-/// way, so parity may be older than the data of other children. Where a parity is left over (of a RAID 6 with one child out) and
-/// fits, it says so.
+/// Returns a child whose data in a marked row must be computed without confirmation that the result is correct: writes
+/// were in progress, so parity may be older than the data of other children. An additional parity (of a RAID 6 with one
+/// child out) that matches is a confirmation.
 fn in_doubt(array: &Array, below: &mut dyn Below) -> Option<Child> {
     let data = array.shape.data() as usize;
     for rows in marked(array) {
-        // Where too much is missing reads fail, and nothing is computed.
+        // If too much is missing, reads fail, and nothing is computed.
         let Ok((row, read)) = array.row(rows, below) else {
             continue;
         };
@@ -175,8 +175,8 @@ fn in_doubt(array: &Array, below: &mut dyn Below) -> Option<Child> {
     None
 }
 
-/// Where regions are marked, parity becomes that of the data. Where data cannot be had nothing is changed. Of these children those
-/// that took it.
+/// Recomputes parity from data in marked regions. If data cannot be read, nothing is changed. Returns those of the
+/// children in sync that could be written.
 fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
     let data = array.shape.data() as usize;
     let mut took = in_sync;
@@ -200,7 +200,7 @@ fn compute_parity(array: &Array, in_sync: u32, below: &mut dyn Below) -> u32 {
     took
 }
 
-/// The rows that are used of a stripe's data.
+/// Returns the rows of the used data of each stripe.
 fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
     let (shape, end) = (array.shape, array.labels_at());
     let rows = |it: &device::Range| {
@@ -214,8 +214,9 @@ fn used(array: &Array, below: &dyn Below) -> Vec<Range<u64>> {
     }
 }
 
-/// Gives a child what it has missed: what is marked if that is `known`, or everything that is used. How many regions; nothing if some of it
-/// cannot be computed any more, because then the child must not answer for it.
+/// Rebuilds a child: marked regions if it is `known` that only these are missing, or everything that is used. Returns
+/// the number of regions; `None` if some of its data can no longer be computed, because then the child must not be
+/// used.
 fn bring_up(
     array: &Array,
     child: Child,
@@ -258,7 +259,7 @@ fn bring_up(
 }
 
 impl Array {
-    /// The pages of a range: of each its rows, its column, where in the page and where in the range.
+    /// Returns the pages of a range: for each its rows, its column, and its position in the page and in the range.
     fn pages(
         &self,
         at: u64,
@@ -280,7 +281,7 @@ impl Array {
     }
 }
 
-/// Reads while nothing runs.
+/// Reads offline.
 pub(super) fn read(
     array: &Array,
     at: u64,
@@ -300,7 +301,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Writes while nothing runs.
+/// Writes offline.
 pub(super) fn write(
     array: &Array,
     at: u64,
@@ -330,7 +331,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether parity does not fit the data: what is read then depends on who is asked.
+/// Whether parity does not match the data: the result of a read then depends on which children are read.
 pub(super) fn is_ambiguous(array: &Array, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
     let data = array.shape.data() as usize;
     let mut pages = array.pages(at, bytes as usize);

@@ -1,16 +1,16 @@
-//! Where data and parity of RAID 5 and RAID 6 are: md's default, `left-symmetric`.
+//! Layout of data and parity in RAID 5 and RAID 6: md's default, `left-symmetric`.
 //!
-//! A stripe has a chunk on each child. Parity goes from the last child to the first, stripe by stripe; the second one is behind the
-//! first, and data begin behind them and go round.
+//! A stripe has one chunk on each child. Parity moves from the last child to the first, stripe by stripe. The second
+//! parity follows the first, and data begins after them and wraps around.
 
 use core::ops::Range;
 
 use crate::tier::Child;
 
-/// Bytes that parity is computed over together, and that a command is rounded to.
+/// Unit in which parity is computed, and to which commands are rounded.
 pub(super) const PAGE: u64 = 4096;
 
-/// How chunks lie over the children. Columns are those of data, then those of parity.
+/// Layout of chunks over the children. Data columns come first, then parity columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     pub(super) children: u64,
@@ -19,17 +19,17 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Columns of data.
+    /// Returns the number of data columns.
     pub(super) fn data(&self) -> u64 {
         self.children - self.parity
     }
 
-    /// Bytes of data in a stripe.
+    /// Returns the bytes of data in a stripe.
     pub(super) fn stripe(&self) -> u64 {
         self.data() * self.chunk
     }
 
-    /// The child that has a column of a stripe.
+    /// Returns the child of a column of a stripe.
     pub(super) fn child(&self, stripe: u64, column: u64) -> Child {
         let parity = self.children - 1 - stripe % self.children;
         let behind = match column.checked_sub(self.data()) {
@@ -39,7 +39,7 @@ impl Shape {
         ((parity + behind) % self.children) as Child
     }
 
-    /// The column of a stripe that a child has.
+    /// Returns the column of a child in a stripe.
     pub(super) fn column(&self, stripe: u64, child: Child) -> u64 {
         let parity = self.children - 1 - stripe % self.children;
         let behind = (u64::from(child) + self.children - parity) % self.children;
@@ -49,15 +49,16 @@ impl Shape {
         }
     }
 
-    /// What a range of a stripe's data (from its beginning) is in a column of data, by the bytes of its chunk.
+    /// Returns the part of a range of a stripe's data (counted from its beginning) that is in a data column, as bytes
+    /// of its chunk.
     pub(super) fn covered(&self, range: &Range<u64>, column: u64) -> Range<u64> {
         let begin = column * self.chunk;
         let within = |at: u64| at.saturating_sub(begin).min(self.chunk);
         within(range.start)..within(range.end)
     }
 
-    /// The pieces of chunks, whole pages of all columns, in which a range of a stripe's data covers the same columns: ranges of
-    /// bytes in the chunk. At most five.
+    /// Returns pieces of chunks, in whole pages of all columns, in each of which a range of a stripe's data covers the
+    /// same columns: ranges of bytes in the chunk. At most five.
     pub(super) fn bands(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
         let (first, last) = (range.start / self.chunk, (range.end - 1) / self.chunk);
         let (from, until) = (range.start % self.chunk, (range.end - 1) % self.chunk + 1);
@@ -96,7 +97,8 @@ mod tests {
         chunk: 16384,
     };
 
-    /// The rows of md's documentation of `left-symmetric`: by stripe the number of the data chunk on each child, -1 for parity.
+    /// The rows of md's documentation of `left-symmetric`: by stripe, the number of the data chunk on each child, -1
+    /// for parity.
     #[test]
     fn chunks_lie_as_in_left_symmetric() {
         let rows: Vec<Vec<i64>> = (0..4)

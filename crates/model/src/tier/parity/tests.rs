@@ -1,5 +1,5 @@
-//! RAID 5 and 6 on drives with data: what is written comes back whoever is out, parity is right after a crash, and a write takes
-//! as many commands as md's takes.
+//! RAID 5 and 6 on drives with data: written data is returned whichever child is out, parity is correct after a crash,
+//! and the number of commands per write equals md's.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -69,7 +69,7 @@ fn keeps_the_laws_and_gives_what_was_written() {
     }
 }
 
-/// Reads and writes of members for one write, labels left out.
+/// Returns the reads and writes of members for one write, without labels.
 fn cost(parity: u16, children: u16, write: Command) -> (usize, usize) {
     let config = config(parity, children);
     let mut rig = Rig::on(&config, &mut made(&config)).0;
@@ -84,20 +84,21 @@ fn cost(parity: u16, children: u16, write: Command) -> (usize, usize) {
 #[test]
 fn a_small_write_costs_what_it_costs_md() {
     let small = Command::write(0, 8192, 4096);
-    // Of three data 2 reads either way: the rest of the stripe is read. Of more what is overwritten, and parity.
+    // With three data columns both ways need 2 reads: the rest of the stripe is read. With more columns, the
+    // overwritten data and parity are read.
     assert_eq!(cost(1, 4, small), (2, 2));
     assert_eq!(cost(1, 8, small), (2, 2));
-    // Of two data the other one is less than both.
+    // With two data columns, the other one is less than both.
     assert_eq!(cost(1, 3, small), (1, 2));
     assert_eq!(cost(2, 6, small), (3, 3));
     assert_eq!(cost(2, 10, small), (3, 3));
     assert_eq!(cost(2, 4, small), (1, 3));
-    // Whole stripes are computed from what is written.
+    // Parity of whole stripes is computed from the written data.
     assert_eq!(cost(1, 4, Command::write(0, 0, 3 * CHUNK)), (0, 4));
     assert_eq!(cost(2, 6, Command::write(0, 0, 4 * CHUNK)), (0, 6));
-    // All but one of six data: the sixth is read.
+    // All except one of six data columns: the sixth is read.
     assert_eq!(cost(1, 7, Command::write(0, 0, 5 * CHUNK)), (1, 6));
-    // A part of a page is read even where the rest of the stripe is.
+    // The rest of a page is read even if the rest of the stripe is read.
     assert_eq!(cost(1, 3, Command::write(0, 8192, 512)), (2, 2));
 }
 
@@ -117,7 +118,7 @@ fn read(rig: &mut Rig, unit: u64) -> Result<u8, Status> {
     let read = Command::read(0, unit * u64::from(UNIT), UNIT);
     let status = rig.ask(Command { payload, ..read });
     let mut data = [0; UNIT as usize];
-    // It was given back, and nobody has taken it since.
+    // The buffer was released and has not been allocated since.
     rig.bytes.get(payload, &mut data);
     match status {
         Status::Success => Ok(data[0]),
@@ -148,7 +149,7 @@ fn what_is_written_comes_back_whoever_is_out() {
                 "{unit} without {dead:?}"
             );
         }
-        // Some are written without them, then they return, stale: nobody reads from them.
+        // Units are written without them, then they return, stale: they are not read.
         for unit in (0..units).step_by(3) {
             assert_eq!(rig.write(unit, byte(unit, 1)), Status::Success);
         }
@@ -159,7 +160,7 @@ fn what_is_written_comes_back_whoever_is_out() {
         for unit in 0..units {
             assert_eq!(read(&mut rig, unit), Ok(byte(unit, salt(unit))), "{unit}");
         }
-        // Cut now, nobody knows what they had: parity may be older than data. A parity that is left over can tell.
+        // After a crash now, their data is unknown: parity may be older than data. An additional parity can confirm it.
         let opened = recovered(&config, &mut rig.shelf()).map(drop);
         match dead.len() == usize::from(parity) {
             true => assert!(
@@ -168,7 +169,7 @@ fn what_is_written_comes_back_whoever_is_out() {
             ),
             false => assert_eq!(opened, Ok(())),
         }
-        // At rest it is known. Opened again they are brought up, and then others may go.
+        // When the array is idle, data is known. Opened again, they are rebuilt, and then others may fail.
         rig.rest();
         let mut shelf = rig.shelf();
         let (mut rig, found) = Rig::on(&config, &mut shelf);
@@ -209,7 +210,7 @@ fn parity_that_a_crash_has_left_behind_is_computed_anew() {
     let mut rig = Rig::on(&config, &mut made(&config)).0;
     fill(&mut rig, &config, 0);
     let mut shelf: Shelf = rig.shelf();
-    // A write of which only the data have arrived: parity of all its stripe is wrong.
+    // A write of which only the data was written: parity of its whole stripe is wrong.
     flip(&mut shelf, 2, 100);
     let before = (0..16).map(|unit| at(&config, &shelf, unit));
     let before: Vec<u8> = before.collect();
@@ -224,8 +225,8 @@ fn parity_that_a_crash_has_left_behind_is_computed_anew() {
     assert!(rig.pool.members().len() == 5 && rig.pool.capacity().bytes == config.bytes());
 }
 
-/// A crash in the middle of a write, and a child that is away or cannot read: of a RAID 5 nobody knows what it had; of a RAID 6 the
-/// second parity says whether the first is right.
+/// A crash in the middle of a write, and a child that is missing or cannot read. In a RAID 5, its data is unknown; in a
+/// RAID 6, the second parity shows whether the first is correct.
 #[test]
 fn what_parity_cannot_give_for_certain_is_refused() {
     for (parity, children) in [(1, 4), (2, 5)] {
@@ -247,13 +248,13 @@ fn what_parity_cannot_give_for_certain_is_refused() {
             _ => Ok(()),
         };
         assert_eq!((away(&rig.shelf()), unread(&rig.shelf())), (whole, whole));
-        // Data have arrived, and parity has not.
+        // Data has been written, but parity has not.
         let mut half = rig.shelf();
         flip(&mut half, 1, 7);
         assert_eq!(away(&half), Err(Damage::Hole(2)), "{parity}");
         assert_eq!(unread(&half), Err(Damage::Hole(2)), "{parity}");
         assert_eq!(recovered(&config, &mut half).map(drop), Ok(()));
-        // At rest all of it is known.
+        // When the array is idle, all data is known.
         rig.rest();
         assert_eq!((away(&rig.shelf()), unread(&rig.shelf())), (Ok(()), Ok(())));
     }
@@ -269,7 +270,7 @@ fn flip(shelf: &mut Shelf, member: usize, at: usize) {
     shelf.images[member].write(0, &page).expect("it is kept");
 }
 
-/// Members of which one takes no writes.
+/// Members, one of which cannot be written.
 struct Stubborn(Shelf, u16);
 
 impl Images for Stubborn {
@@ -290,7 +291,7 @@ impl Images for Stubborn {
     }
 }
 
-/// Whether it had everything or is to be brought up.
+/// Whether it was complete or must be rebuilt.
 #[test]
 fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
     for stale in [false, true] {
@@ -305,12 +306,12 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
         }
         let mut shelf = rig.shelf();
         if !stale {
-            // Its parity of the first rows is behind, and has to be written.
+            // Its parity of the first rows is outdated, and must be written.
             flip(&mut shelf, 3, 9);
         }
         let mut members = Stubborn(shelf, 3);
         offline::recover(&config, POOL, &mut members).expect("the others are enough");
-        // Had it counted, what it cannot take would be missed here.
+        // If it counted, the data that it cannot store would be missing here.
         let mut shelf = members.0;
         shelf.absent = vec![3];
         let units = 0..config.bytes() / u64::from(UNIT);
@@ -326,7 +327,7 @@ fn a_child_that_takes_no_writes_stays_out_and_the_others_go_on() {
     }
 }
 
-/// What a tier above writes in its recovery, and the power goes in the middle of it.
+/// The tier above writes during its recovery, and power is cut in the middle.
 #[test]
 fn a_write_while_nothing_runs_is_marked_before_it_is_done() {
     use crate::tier::Tier;
@@ -351,7 +352,7 @@ fn a_write_while_nothing_runs_is_marked_before_it_is_done() {
     let written = array.write_offline(0, &[0x5a; UNIT as usize], &mut below);
     written.expect("all take it");
     assert_ne!(array.due(), crate::time::Time::NEVER, "it will rest");
-    // Labels and data are there; parity, which is on the last child, is not.
+    // Labels and data are written; parity, which is on the last child, is not.
     let last = 3;
     let mut page = [0; UNIT as usize];
     before.images[last].read(0, &mut page).expect("it is there");

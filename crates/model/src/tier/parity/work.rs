@@ -1,4 +1,5 @@
-//! Work on a piece of a stripe: the same rows of all its chunks are read, parity is computed, and what has changed is written.
+//! Work on a piece of a stripe: the same rows of all its chunks are read, parity is computed, and changed columns are
+//! written.
 
 use super::shape::PAGE;
 use super::{AT_ONCE, Array, For, REST};
@@ -9,10 +10,10 @@ use crate::tier::planted::{self, Bug};
 use crate::tier::{Child, Way};
 use crate::time::Time;
 
-/// What a piece of work does with the columns.
+/// How a piece of work uses the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Plan {
-    /// Reads what is overwritten, and parity.
+    /// Reads the overwritten data, and parity.
     Modify,
     /// Reads the rest of the stripe.
     Reconstruct,
@@ -20,21 +21,21 @@ enum Plan {
     Compute,
 }
 
-/// A piece of work; columns are a bit each.
+/// A piece of work; columns are represented by one bit each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     request: u32,
     stripe: u64,
-    /// Rows, as bytes of the chunk.
+    /// Rows, as a range of bytes in the chunk.
     from: u64,
     until: u64,
-    /// The part of the array that is wanted of a read.
+    /// For a read: the wanted range of the array.
     at: u64,
     bytes: u32,
-    /// Columns of data that are written or wanted, and those of them that are written as a whole.
+    /// Data columns that are written or wanted, and those of them that are written entirely.
     touched: u32,
     over: u32,
-    /// Columns that could not be read.
+    /// Columns that failed to read.
     bad: u32,
     plan: Plan,
     /// Columns that are missing and will be computed.
@@ -43,7 +44,7 @@ pub(super) struct Work {
     left: u32,
     failed: u32,
     status: Status,
-    /// Where the time went before, and in the last step.
+    /// Latency breakdown of previous steps, and of the last step.
     anatomy: Anatomy,
     last: Anatomy,
 }
@@ -59,7 +60,7 @@ impl Array {
         (begin + this.from, begin + this.until)
     }
 
-    /// Columns whose children are among these.
+    /// Returns the columns that are on these children.
     fn columns_of(&self, stripe: u64, children: u32) -> u32 {
         let has = |&column: &u32| children & (1 << self.shape.child(stripe, column.into())) != 0;
         (0..self.shape.children as u32)
@@ -106,7 +107,7 @@ impl Array {
         }
     }
 
-    /// Takes up the next stripes of a write, as many as may be worked on at a time.
+    /// Starts the next stripes of a write, up to the maximum number processed at a time.
     pub(super) fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
         while self.requests[request].at < command.end() && self.requests[request].left < AT_ONCE {
@@ -136,7 +137,7 @@ impl Array {
         self.pump(way);
     }
 
-    /// A part of a read that a child cannot give is computed from the others.
+    /// Computes a part of a read that a child cannot return, from the other children.
     pub(super) fn compute_read<W: Way>(
         &mut self,
         now: Time,
@@ -157,7 +158,7 @@ impl Array {
         self.start_waiting(now, way);
     }
 
-    /// Begins what waits and may.
+    /// Starts waiting works that may proceed.
     pub(super) fn start_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
         for _ in 0..self.waiting.len() {
             let Some(work) = self.waiting.pop_front() else {
@@ -193,8 +194,8 @@ impl Array {
         marked && !self.locked.iter().any(|it| it.0 < until && from < it.1)
     }
 
-    /// Chooses what to read, by md's rule (`handle_stripe_dirtying`): what takes fewer reads, and what is left of the stripe if
-    /// both take as many.
+    /// Chooses what to read, by md's rule (`handle_stripe_dirtying`): the way with fewer reads, and the rest of the
+    /// stripe if both need equally many.
     fn plan<W: Way>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = self.works[work];
         let data = self.data_columns();
@@ -203,7 +204,7 @@ impl Array {
         let missing = data & !readable;
         let modify = this.touched.count_ones() + self.shape.parity as u32;
         let rest = data & !this.over;
-        // Parities that are to be right afterwards.
+        // Parities that must be correct afterwards.
         let stored = self.columns_of(this.stripe, self.labels.known.in_sync) & !data;
         let may_modify = stored & !parity == 0 && parity != 0 && missing & this.touched == 0;
         let cheaper = missing == 0
@@ -222,7 +223,7 @@ impl Array {
         };
         let (computed, read) = match plan {
             Plan::Compute => {
-                // As many parities as columns are missing.
+                // As many parities as there are missing columns.
                 let needed = bits(parity).take(missing.count_ones() as usize);
                 let needed = needed.fold(0_u32, |mask, column| mask | 1 << column);
                 if needed.count_ones() < missing.count_ones() {
@@ -245,7 +246,7 @@ impl Array {
         self.step(now, work, way);
     }
 
-    /// Asks a child for a column, or gives it one.
+    /// Reads a column from a child, or writes it.
     fn column<W: Way>(&mut self, work: u32, column: u32, op: Op, way: &mut W) {
         let this = &mut self.works[work];
         this.left += 1;
@@ -263,7 +264,7 @@ impl Array {
         self.send(child, For::Work(work, column), &command, way);
     }
 
-    /// A column has been read or written, or not.
+    /// A column has been read or written, or failed.
     pub(super) fn worked<W: Way>(
         &mut self,
         now: Time,
@@ -284,7 +285,7 @@ impl Array {
         self.step(now, work, way);
     }
 
-    /// With the last command of a step the next begins.
+    /// After the last command of a step, starts the next step.
     fn step<W: Way>(&mut self, now: Time, work: u32, way: &mut W) {
         let this = &mut self.works[work];
         this.left -= 1;
@@ -335,7 +336,7 @@ impl Array {
             mask | 1 << self.shape.child(this.stripe, column.into())
         });
         self.requests[this.request].missed |= children;
-        // A child that could not leave has to be told of.
+        // A failure of a child that could not be marked as out must be reported.
         let status = match children & self.labels.known.in_sync {
             0 => Status::Success,
             _ => this.status,
@@ -363,7 +364,7 @@ impl Array {
         self.start_waiting(now, way);
     }
 
-    /// Computes what is missing, of data, from all others and as many parities.
+    /// Computes missing data columns from all others and the same number of parities.
     fn compute_missing<W: Way>(&mut self, work: u32, way: &mut W) {
         let this = self.works[work];
         let bytes = (this.until - this.from) as u32;
@@ -407,7 +408,7 @@ impl Array {
         }
     }
 
-    /// The factor of a column in a parity.
+    /// Returns the coefficient of a column in a parity.
     fn factor(&self, parity: u32, column: u32) -> u8 {
         let parity = parity - self.shape.data() as u32;
         match planted::has(Bug::WrongCoefficient) && parity == 1 && column == 2 {
@@ -416,7 +417,7 @@ impl Array {
         }
     }
 
-    /// What is written replaces what there is in a column.
+    /// Replaces the old data of a column by the written data.
     fn overlay<W: Way>(&mut self, work: u32, column: u32, way: &mut W) {
         let this = self.works[work];
         let command = self.requests[this.request].command;
@@ -438,7 +439,7 @@ impl Array {
         way.buffers().copy(data, to, (until - from) as u32);
     }
 
-    /// Takes what was there out of parity, and what is written into it. Which columns have changed.
+    /// Removes the old data from parity, and adds the written data. Returns the changed columns.
     fn modify<W: Way>(&mut self, work: u32, way: &mut W) -> u32 {
         let this = self.works[work];
         let bytes = (this.until - this.from) as u32;
@@ -465,7 +466,7 @@ impl Array {
         }
     }
 
-    /// Computes parity from all data. Which columns have changed.
+    /// Computes parity from all data. Returns the changed columns.
     fn reconstruct<W: Way>(&mut self, work: u32, way: &mut W) -> u32 {
         self.compute_missing(work, way);
         let this = self.works[work];
@@ -490,7 +491,7 @@ impl Array {
         this.touched | all & !data
     }
 
-    /// What was computed goes to who reads.
+    /// Copies computed data to the reading command.
     fn give_read<W: Way>(&mut self, work: u32, way: &mut W) {
         let this = self.works[work];
         let command = self.requests[this.request].command;

@@ -1,8 +1,8 @@
-//! What members say of themselves, as it counts for the whole: what they are asked is not what the host asked.
+//! Gauges of members as reported for the whole pool: commands to members are not commands of the host.
 
 use crate::device::{Gauge, Gauges};
 
-/// Passes on what a member reports, with its bytes under names of their own and without its depth.
+/// Forwards the gauges of a member, with its bytes under separate names and without its queue depth.
 pub(super) struct Back<'a>(pub(super) &'a mut dyn Gauges);
 
 impl Gauges for Back<'_> {

@@ -1,4 +1,4 @@
-//! A pool as a [`Medium`]: each question and setting goes to its members.
+//! A pool as a [`Medium`]: each call is forwarded to its members.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,7 +14,8 @@ use crate::tier::config::{PoolConfig, Target};
 use crate::time::{Span, Time};
 
 impl<M: Medium> PoolConfig<M> {
-    /// A pool to whose members something may happen, without data; else it does as one that [`Medium::build`] makes.
+    /// Creates a pool whose members can have faults, without data; without faults, it behaves like a pool created by
+    /// [`Medium::build`].
     pub fn vulnerable(
         &self,
         state: Precondition,
@@ -35,8 +36,8 @@ impl<M: Medium> PoolConfig<M> {
         self.members.iter().map(|member| &member.drive)
     }
 
-    /// The drives, each in the state that this one of the pool leaves it in: what is only ever written as a ring has been
-    /// written from end to end, again and again, and not at random.
+    /// Returns the drives, each with its initial state in a pool of this state. A member that is only written as a ring
+    /// has been written sequentially several times, and not at random.
     fn in_state(&self, state: Precondition) -> impl Iterator<Item = (&M, Precondition)> {
         let rings = self.rings().into_iter();
         self.drives()
@@ -51,7 +52,7 @@ impl<M: Medium> PoolConfig<M> {
 impl<M: Medium> Medium for PoolConfig<M> {
     type Drive = Pool<M::Drive>;
 
-    /// The first member has the seed itself.
+    /// The first member has the unchanged seed.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Pool<M::Drive> {
         Pool::new(
             self,
@@ -59,7 +60,7 @@ impl<M: Medium> Medium for PoolConfig<M> {
         )
     }
 
-    /// Of its members and of their tiers.
+    /// Problems of its members and of their tiers.
     fn impossible(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.drives().flat_map(Medium::impossible).collect();
         problems.extend(self.problems());
@@ -70,14 +71,14 @@ impl<M: Medium> Medium for PoolConfig<M> {
         self.bytes()
     }
 
-    /// Members, slices and what tiers limit by one factor; not at all where a tier does not shrink.
+    /// Scales members, slices and limits of tiers by one factor; unchanged if a tier cannot be scaled.
     fn shrunk(&self, bytes: u64) -> PoolConfig<M> {
         let factor = bytes as f64 / self.bytes().max(1) as f64;
         if factor >= 1.0 || self.tiers.iter().any(|it| !it.kind.shrinks()) {
             return self.clone();
         }
         let mut shrunk = self.clone();
-        // Members cannot be made smaller at will: each slice takes its share of what its member has then.
+        // Members cannot be scaled to any size: each slice gets its share of its member's new size.
         let mut shares = Vec::new();
         for member in &mut shrunk.members {
             let before = member.drive.capacity_bytes();
@@ -109,7 +110,7 @@ impl<M: Medium> Medium for PoolConfig<M> {
         self.drives_mut().for_each(|it| it.set_lba_format(format));
     }
 
-    /// As long as that of its slowest member.
+    /// Duration of its slowest member.
     fn format_duration(&self) -> Span {
         let members = self.drives().map(Medium::format_duration);
         members.max().unwrap_or(Span::ZERO)
@@ -124,12 +125,12 @@ impl<M: Medium> Medium for PoolConfig<M> {
         self.drives().map(Medium::raw_bytes).sum()
     }
 
-    /// The tiers cut commands as they need: that of the member that takes least.
+    /// The tiers split commands as necessary: the smallest limit of all members.
     fn max_transfer(&self) -> Option<u32> {
         self.drives().filter_map(Medium::max_transfer).min()
     }
 
-    /// Those of its members, unless what the pool acknowledges is durable all the same.
+    /// Volatile bytes of its members, unless the pool's acknowledged data is durable nevertheless.
     fn volatile_bytes(&self) -> u64 {
         match self.needs_flushes() {
             true => self.drives().map(Medium::volatile_bytes).sum(),
@@ -137,12 +138,12 @@ impl<M: Medium> Medium for PoolConfig<M> {
         }
     }
 
-    /// Whether what it promises needs flushes: a tier may keep what its members would lose.
+    /// Whether its durability guarantee needs flushes: a tier may protect data that its members would lose.
     fn volatile_write_cache(&self) -> bool {
         self.needs_flushes()
     }
 
-    /// That of the member that has used most.
+    /// Percentage Used of the member that has used most.
     fn percentage_used(&self) -> f64 {
         self.drives()
             .map(Medium::percentage_used)
@@ -153,28 +154,28 @@ impl<M: Medium> Medium for PoolConfig<M> {
         all(self.drives_mut().map(|it| it.set_percentage_used(percent)))
     }
 
-    /// Whether any of its members does.
+    /// Whether any of its members collects garbage.
     fn collects(&self) -> bool {
         self.drives().any(Medium::collects)
     }
 
-    /// Tiers lay out what their members have: those are to be set before they are put together.
+    /// Tiers are laid out by the sizes of their members, which must be set before the pool is composed.
     fn set_overprovision(&mut self, _share: f64) -> Result<(), Refusal> {
         Err(Refusal::OF_MEMBERS)
     }
 
-    /// Each member to the same share.
+    /// Sets each member to this share.
     fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
         all(self.drives_mut().map(|it| it.set_filled(share)))
     }
 
-    /// That of the first member to reach its own.
+    /// Threshold of the first member to reach its own.
     fn write_protect_percent(&self) -> Option<f64> {
         let members = self.drives().filter_map(Medium::write_protect_percent);
         members.reduce(f64::min)
     }
 
-    /// That of the first member.
+    /// Limit of the first member.
     fn power_limit_watts(&self) -> Option<f64> {
         self.drives().next()?.power_limit_watts()
     }
@@ -190,7 +191,7 @@ impl<M: Medium> Medium for PoolConfig<M> {
 }
 
 impl<L: MediumDrive> Pool<L> {
-    /// A change of a member from outside may change when it has something to do.
+    /// Changing a member from outside may change its next event.
     fn each<R>(&mut self, mut what: impl FnMut(&mut L) -> R) -> Vec<R> {
         let below = &mut self.below;
         let results = below.members.iter_mut().map(&mut what).collect();

@@ -1,12 +1,13 @@
-//! A pool: the members, the tiers above them, and what goes between them.
+//! A pool: the members, the tiers above them, and the routing between them.
 //!
-//! The only [`Device`] among them. It owns the members, and routes: every command that a tier sends has a route, whose
-//! number is the command's id below, so that a completion finds its way back. Commands to members are submitted at once;
-//! what goes from tier to tier waits in a ring until the tier that is being called has returned. Members and timers that
-//! are due at one time go in the order of members, completions before timers.
+//! Among these, the pool is the only [`Device`]. It owns the members and routes commands: every command that a tier
+//! sends has a route, whose number is the command's id below, so that its completion can be routed back. Commands to
+//! members are submitted immediately. Messages between tiers wait in a ring until the tier that is being called has
+//! returned. Members and timers that are due at one time are processed in the order of members, completions before
+//! timers.
 //!
-//! Leaves out: what it costs to route (that belongs to the host), and where bytes are: buffers are passed on to the tiers
-//! (`B`), and in virtual time there are none.
+//! Not modelled: the cost of routing (it belongs to the host). The pool does not access data: buffers are passed to the
+//! tiers (`B`), and in virtual time there are none.
 
 mod gauges;
 mod medium;
@@ -28,57 +29,57 @@ use crate::engine::Slab;
 use crate::media::medium::Medium;
 use crate::time::Time;
 
-/// Who is told of a completion.
+/// Receiver of a completion.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// Who submitted to the pool, with the id it chose.
+    /// The submitter of a command to the pool, with its id.
     Client(CommandId),
     /// A tier, with its token.
     Tier(u16, u32),
 }
 
-/// A command on its way: its index is the command's id.
+/// A command in flight: its index is the command's id.
 #[derive(Clone, Copy, Debug)]
 struct Route {
     from: Sender,
     submitted: Time,
 }
 
-/// What goes from tier to tier.
+/// A message between tiers.
 #[derive(Clone, Copy, Debug)]
 enum Message {
     Submit(u16, Command),
     Completed(u16, u32, Completion),
 }
 
-/// More messages than this for one event, and tiers are sending each other round in circles.
+/// Maximum number of messages for one event; if exceeded, tiers send each other messages in a loop.
 const RESTLESS: u32 = 1_000_000;
 
-/// What a member was asked, as a trace has it.
+/// A command to a member, as recorded in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChildCommand {
-    /// When.
+    /// Time of submission.
     pub at: Time,
-    /// Which member.
+    /// Index of the member.
     pub member: u16,
-    /// What; id and payload mean nothing outside of the pool.
+    /// The command; id and payload have no meaning outside of the pool.
     pub command: Command,
 }
 
-/// What is below the tiers, and between them.
+/// The members, and state shared by the tiers.
 #[derive(Clone, Debug)]
 struct Below<L, B> {
     members: Vec<L>,
     buffers: B,
-    /// What the members are asked, if somebody wants to know.
+    /// Commands to the members, if recorded.
     trace: Option<Vec<ChildCommand>>,
-    /// By tier: what it stands on.
+    /// Children of each tier.
     children: Vec<Vec<Target>>,
     routes: Slab<Route>,
     ring: VecDeque<Message>,
     /// Completions for the client, all at one time.
     finished: Vec<Completion>,
-    /// Members first, then tiers.
+    /// Next events: members first, then tiers.
     next: Winner,
 }
 
@@ -87,21 +88,21 @@ struct Below<L, B> {
 pub struct Pool<L, B = ()> {
     below: Below<L, B>,
     tiers: Vec<AnyTier>,
-    /// The tier that clients' commands go to.
+    /// The tier that receives clients' commands.
     top: u16,
     capacity: Capacity,
-    /// Commands of clients inside.
+    /// Number of outstanding commands of clients.
     inside: u32,
-    /// Bytes that clients asked for.
+    /// Bytes of clients' commands.
     read: u64,
     written: u64,
-    /// Completions of members that are being told.
+    /// Completions of members that are being processed.
     told: Vec<Completion>,
-    /// When `below.finished` completed.
+    /// Time of the completions in `below.finished`.
     finished_at: Time,
 }
 
-/// The way of one tier at one time.
+/// Access of one tier to the pool during a call.
 struct Here<'a, L, B> {
     below: &'a mut Below<L, B>,
     tier: u16,
@@ -153,13 +154,13 @@ impl<L: Device, B: Buffers> Way for Here<'_, L, B> {
 }
 
 impl<L: Device, B> Below<L, B> {
-    /// A member's next event may be another now.
+    /// Updates the next event of a member.
     #[inline]
     fn look_at(&mut self, member: usize) {
         self.next.set(member, self.members[member].next_event());
     }
 
-    /// The end of a route: its number may be used again.
+    /// Ends a route: its number may be reused.
     #[inline]
     fn complete(&mut self, completion: Completion) {
         let route = self.routes[completion.id];
@@ -180,16 +181,17 @@ impl<L: Device, B> Below<L, B> {
 }
 
 impl<L: Device> Pool<L> {
-    /// The pool that `config` describes, valid by [`PoolConfig::problems`], on these members, as many as it has: as new,
-    /// and without data.
+    /// Creates the pool that `config` describes, valid by [`PoolConfig::problems`], on these members, one for each in
+    /// the configuration: in its initial state, and without data.
     pub fn new<M: Medium>(config: &PoolConfig<M>, members: Vec<L>) -> Pool<L> {
         Pool::resume(config, members, config.build_tiers(), ())
     }
 }
 
 impl<L: Device, B: Buffers> Pool<L, B> {
-    /// The pool that `config` describes, valid by [`PoolConfig::problems`], on these members, as many as it has, with
-    /// tiers that know what is on them ([`PoolConfig::build_tiers`], if that is nothing) and data in these buffers.
+    /// Creates the pool that `config` describes, valid by [`PoolConfig::problems`], on these members, one for each in
+    /// the configuration, with recovered tiers (or those of [`PoolConfig::build_tiers`], if `None`) and data in these
+    /// buffers.
     pub fn resume<M: Medium>(
         config: &PoolConfig<M>,
         members: Vec<L>,
@@ -240,25 +242,25 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         }
     }
 
-    /// The members, in order.
+    /// Returns the members, in order.
     pub fn members(&self) -> &[L] {
         &self.below.members
     }
 
-    /// Bytes that clients have asked to read and to write so far.
+    /// Returns the bytes of clients' reads and writes so far.
     pub fn asked(&self) -> (u64, u64) {
         (self.read, self.written)
     }
 
-    /// Sets something on a member: what it does next may be something else then.
+    /// Changes a setting of a member, which may change its next event.
     pub fn with_member<R>(&mut self, member: u16, what: impl FnOnce(&mut L) -> R) -> R {
         let result = what(&mut self.below.members[usize::from(member)]);
         self.below.look_at(usize::from(member));
         result
     }
 
-    /// After [`Device::power_cut`], where there are data: these tiers, which have been found on the members, take the place of
-    /// those that were. They go on at `now`.
+    /// After [`Device::power_cut`], in a pool with data: replaces the tiers by these, which have been recovered from
+    /// the members. They continue at `now`.
     pub fn restart(&mut self, now: Time, tiers: Vec<AnyTier>) {
         let members = self.below.members.len();
         for (index, tier) in tiers.into_iter().enumerate() {
@@ -267,23 +269,23 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         }
     }
 
-    /// The tiers, in the order of the configuration; several volumes have one more above them.
+    /// Returns the tiers, in the order of the configuration; for several volumes there is an additional one above them.
     pub fn tiers(&self) -> &[AnyTier] {
         &self.tiers
     }
 
-    /// From now on it is remembered what members are asked; it grows without bound.
+    /// Starts recording the commands to members; the record grows without limit.
     pub fn record(&mut self) {
         self.below.trace = Some(Vec::new());
     }
 
-    /// What members were asked since [`Pool::record`], or since this was asked last.
+    /// Returns the commands to members since [`Pool::record`], or since the previous call.
     pub fn recorded(&mut self) -> Vec<ChildCommand> {
         let trace = self.below.trace.as_mut();
         trace.map(core::mem::take).unwrap_or_default()
     }
 
-    /// Calls a tier, and brings what it says about its next event up to date.
+    /// Calls a tier, and updates its next event.
     #[inline]
     fn call(&mut self, now: Time, tier: u16, what: impl FnOnce(&mut AnyTier, &mut Here<'_, L, B>)) {
         let called = &mut self.tiers[usize::from(tier)];
@@ -293,7 +295,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         self.below.next.set(source, called.due());
     }
 
-    /// Carries messages from tier to tier until there are none.
+    /// Passes messages between tiers until there are none.
     #[inline]
     fn carry(&mut self, now: Time) {
         let mut carried = 0;
@@ -313,8 +315,8 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         }
     }
 
-    /// What happens first, from `now` on and before `horizon`: returns when. One member alone goes on by itself until it
-    /// completes something or another would be due.
+    /// Processes the first event, at or after `now` and before `horizon`; returns its time. A single member continues
+    /// until it completes a command or another event would be due.
     fn step(&mut self, now: Time, horizon: Time) -> Time {
         let mut at = now;
         let mut told = core::mem::take(&mut self.told);
@@ -323,7 +325,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
             let Some(member) = self.below.members.get_mut(source) else {
                 break;
             };
-            // It may go on alone unless somebody is still to be told of something at this time.
+            // It may continue alone unless completions of this time must still be processed.
             let until = match told.is_empty() {
                 true => horizon.min(self.below.next.first_but(source)),
                 false => now,
@@ -350,7 +352,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         at
     }
 
-    /// What each child of each tier has of these, by its own addresses, is put together to what the pool has.
+    /// Combines the ranges of the children of each tier, by their own addresses, to those of the pool.
     fn gathered(&self, of_members: &[Vec<Range>], ranges: &mut Vec<Range>) {
         let mut of_tiers: Vec<Vec<Range>> = Vec::with_capacity(self.tiers.len());
         for (tier, targets) in self.tiers.iter().zip(&self.below.children) {
@@ -371,7 +373,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
     }
 }
 
-/// The parts of ranges that lie in a slice, counted from its beginning.
+/// Returns the parts of ranges that are in a slice, relative to its beginning.
 fn inside(ranges: &[Range], base: u64, bytes: u64) -> Vec<Range> {
     let cut = |range: &Range| {
         let first = range.offset.max(base);
@@ -385,7 +387,7 @@ fn inside(ranges: &[Range], base: u64, bytes: u64) -> Vec<Range> {
 }
 
 impl<D: Device, C: Contents, B: Buffers> Pool<Kept<D, C>, B> {
-    /// Something goes wrong with a member (or right again) at `now`, not before the last event and not after the next.
+    /// Applies a fault of a member (or its end) at `now`, not before the last event and not after the next.
     pub fn befall(&mut self, now: Time, member: u16, trouble: Trouble) {
         self.below.members[usize::from(member)].befall(now, trouble);
         self.below.look_at(usize::from(member));
@@ -395,7 +397,7 @@ impl<D: Device, C: Contents, B: Buffers> Pool<Kept<D, C>, B> {
     }
 }
 
-/// What has returned: a member, or a tier that has a member again.
+/// A returned component: a member, or a tier with a returned member.
 #[derive(Clone, Copy)]
 enum Above {
     Member(u16),
@@ -403,7 +405,7 @@ enum Above {
 }
 
 impl<L: Device, B: Buffers> Pool<L, B> {
-    /// Each tier that stands on it, directly or through others, is told, from below to above.
+    /// Informs each tier above it, directly or indirectly, from bottom to top.
     fn tell_of_return(&mut self, now: Time, what: Above) {
         for tier in 0..self.tiers.len() as u16 {
             for child in 0..self.below.children[usize::from(tier)].len() {
@@ -432,7 +434,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
         self.inside += 1;
         let id = command.id;
         let refused = !command.fits(self.capacity.bytes);
-        // The top tier may reach beyond the end; and a range of nothing is done at once.
+        // The top tier may extend beyond the end; and an empty range completes immediately.
         if refused || (command.op != Op::Flush && command.bytes == 0) {
             self.finished_at = now;
             self.below.finished.push(Completion {
@@ -453,7 +455,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
             }
         }
         if command.op == Op::Flush {
-            // They mean nothing, and slices add their own to them.
+            // They have no meaning, and slices add their own values to them.
             (command.offset, command.bytes) = (0, 0);
         }
         command.id = self.below.routes.insert(Route {
@@ -475,7 +477,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let first = done.len();
         loop {
-            // What was finished within a submission is due at that time, and nothing of an earlier one is left.
+            // Completions within a submission are due at that time, and none of an earlier time is left.
             if self.below.next.first() == now {
                 now = self.step(now, horizon);
             }

@@ -1,4 +1,4 @@
-//! Pools hold the contract, call members in turn, and cost what their members cost.
+//! Pools keep the contract, call members in order of time, and have the costs of their members.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -45,7 +45,7 @@ fn mirror() -> Kind {
     Kind::Mirror(MirrorConfig::default())
 }
 
-/// Members, and tiers over them: a child below 100 is a whole member, one from 100 on a tier.
+/// Members, and tiers over them: a child below 100 is a whole member; 100 and above is a tier.
 fn pool(
     drives: &[DriveConfig],
     tiers: &[(Kind, &[u16])],
@@ -170,7 +170,7 @@ fn completions<D: Device>(mut device: D, seed: u64) -> Vec<Completion> {
     mix.log().to_vec()
 }
 
-/// What a pool answers by itself takes no time in it; a member takes its time to refuse.
+/// The pool completes some commands itself, without delay; a member takes time to reject a command.
 fn taken(log: &[Completion]) -> Vec<Completion> {
     let taken = log.iter().filter(|it| it.anatomy.total() > Span::ZERO);
     taken.copied().collect()
@@ -208,14 +208,15 @@ fn a_stripe_completes_as_a_raid0_does_to_the_nanosecond() {
     }
 }
 
-/// A tier over one member costs nothing by itself.
+/// A tier over one member has no cost of its own.
 #[test]
 fn one_member_alone_is_what_it_would_be_without_a_pool() {
     let config = pool(&[xpoint()], &[(Kind::Concat(ConcatConfig {}), &[0])], &[0]);
     for seed in 0..4 {
         let alone = completions(xpoint().build(Precondition::Steady, seed), seed);
         let pooled = completions(config.build(Precondition::Steady, seed), seed);
-        // Refusals and empty ranges come at once: times after them differ, so that only runs without them compare.
+        // Rejected commands and empty ranges complete at once: later times differ, so only runs without them are
+        // compared.
         assert_eq!(alone.len(), pooled.len());
     }
     let (mut alone, mut pooled) = (
@@ -257,7 +258,7 @@ fn a_mirror_writes_as_its_slowest_leg_and_reads_from_both() {
         let start = mirror.next_event();
         assert_eq!(start, Time::NEVER);
         for id in 0..10 {
-            // A reader in order would stay with one leg.
+            // A sequential reader would stay on one member.
             let offset = u64::from(id) * 8192;
             mirror.submit(Time::ZERO, Command::new(id, op, offset, 4096));
         }
@@ -323,7 +324,7 @@ fn what_members_are_asked_is_told_apart_from_what_the_host_asked() {
     }
     let mut sums = Sums::default();
     mirror.inspect(done[0].at, &mut sums);
-    // Each leg has the data, and a label before them.
+    // Each mirror member has the data, and a label before them.
     assert_eq!((sums.host, sums.back), (8192.0, 2.0 * (4096.0 + 8192.0)));
     assert_eq!(sums.members, [0, 1]);
 }

@@ -1,11 +1,11 @@
-//! Which of many comes first: a tournament of their times, so that a change costs the logarithm of their number.
+//! The earliest of many times: a tournament tree, so that a change costs the logarithm of their number.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::time::Time;
 
-/// The next times of so many sources.
+/// Next times of several sources.
 #[derive(Clone, Debug)]
 pub(super) struct Winner {
     /// A binary tree: the root is 1, the children of `i` are `2i` and `2i + 1`; the sources are its lowest row.
@@ -14,7 +14,7 @@ pub(super) struct Winner {
 }
 
 impl Winner {
-    /// Of so many sources, none of which has anything to do.
+    /// Creates a tree of `sources` sources, none of which has an event.
     pub(super) fn new(sources: usize) -> Winner {
         let row = sources.next_power_of_two();
         Winner {
@@ -23,7 +23,7 @@ impl Winner {
         }
     }
 
-    /// The next time of a source.
+    /// Sets the next time of a source.
     #[inline]
     pub(super) fn set(&mut self, source: usize, at: Time) {
         let mut place = self.row + source;
@@ -41,13 +41,13 @@ impl Winner {
         }
     }
 
-    /// The first time of all.
+    /// Returns the earliest time.
     #[inline]
     pub(super) fn first(&self) -> Time {
         self.times[1]
     }
 
-    /// The first source that has it.
+    /// Returns the first source with the earliest time.
     #[inline]
     pub(super) fn which(&self) -> usize {
         let mut place = 1;
@@ -60,7 +60,7 @@ impl Winner {
         place - self.row
     }
 
-    /// The first time of all other sources.
+    /// Returns the earliest time of all other sources.
     #[inline]
     pub(super) fn first_but(&self, source: usize) -> Time {
         let mut place = self.row + source;

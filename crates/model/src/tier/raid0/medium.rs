@@ -1,4 +1,4 @@
-//! A RAID-0 of drives as a [`Medium`]: each question and setting goes to its members.
+//! A RAID-0 of drives as a [`Medium`]: each call is forwarded to its members.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use crate::time::{Span, Time};
 impl<C: Medium> Medium for Raid0Config<C> {
     type Drive = Raid0<C::Drive>;
 
-    /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
+    /// The first member has the unchanged seed, so that a single member equals a drive without RAID.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<C::Drive> {
         let drives = members(
             Vec::new(),
@@ -56,7 +56,7 @@ impl<C: Medium> Medium for Raid0Config<C> {
         }
     }
 
-    /// As long as that of its slowest member.
+    /// Duration of its slowest member.
     fn format_duration(&self) -> Span {
         let members = self.members.iter().map(Medium::format_duration);
         members.max().unwrap_or(Span::ZERO)
@@ -91,7 +91,7 @@ impl<C: Medium> Medium for Raid0Config<C> {
             .map(|it| it.set_percentage_used(percent)))
     }
 
-    /// Whether any of its members does.
+    /// Whether any of its members collects garbage.
     fn collects(&self) -> bool {
         self.members.iter().any(Medium::collects)
     }
@@ -107,7 +107,7 @@ impl<C: Medium> Medium for Raid0Config<C> {
         all(self.members.iter_mut().map(|it| it.set_filled(share)))
     }
 
-    /// That of the first member to reach its own.
+    /// Threshold of the first member to reach its own.
     fn write_protect_percent(&self) -> Option<f64> {
         let members = self.members.iter();
         members
@@ -115,7 +115,7 @@ impl<C: Medium> Medium for Raid0Config<C> {
             .reduce(f64::min)
     }
 
-    /// That of the first member.
+    /// Limit of the first member.
     fn power_limit_watts(&self) -> Option<f64> {
         self.members.first()?.power_limit_watts()
     }

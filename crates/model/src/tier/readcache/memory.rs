@@ -1,13 +1,14 @@
-//! The cache in memory before an L2ARC, and its feeder.
+//! The memory cache in front of an L2ARC, and its feeder.
 //!
-//! What is read, from main or from the cache, is kept in memory. Every second the feeder looks at what memory would give up
-//! next, so many times what it may write, and writes what the cache does not hold to it: so nobody waits for the cache to
-//! be written, and most of what is read once never gets there. What is read in order is not fed. What is written is
-//! dropped from memory and is not taken in.
+//! Data read from the main pool or from the cache is kept in memory. Every second, the feeder examines the lines that
+//! memory would evict next, up to a multiple of the maximum that it may write, and writes those that are not on the
+//! cache to the cache. No command therefore waits for writes to the cache, and most data that is read only once never
+//! reaches it. Sequentially read data is not fed. Written data is dropped from memory and not admitted.
 //!
 //! Source: OpenZFS be7657e, `module/zfs/arc.c`: `l2arc_feed_secs` 1, `l2arc_write_max` 32 MiB, `l2arc_headroom` 8,
-//! `l2arc_noprefetch` 1. Left out: the boost and the search from the other end until memory is full, feeding again within a
-//! second, trims ahead of the hand, the memory that what is on the cache takes, compression, what memory costs.
+//! `l2arc_noprefetch` 1. Not modelled: the boost and the search from the other end until memory is full, feeding again
+//! within a second, trims ahead of the hand, the memory for headers of cached lines, compression, the cost of memory
+//! accesses.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,29 +22,29 @@ use crate::engine::Slab;
 use crate::tier::Way;
 use crate::time::{Span, Time};
 
-/// A cache in memory, and how the cache on a drive is fed from it.
+/// A memory cache, and the rate at which it feeds the cache on a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Feed {
     /// Bytes of memory.
     pub memory: u64,
-    /// How often.
+    /// Interval of the feeder.
     pub every: Span,
-    /// Most bytes that are written then.
+    /// Maximum bytes written per interval.
     pub most: u64,
-    /// How many times that is looked at, from the end of what memory holds.
+    /// Multiple of that maximum that is examined, from the end of the memory's order.
     pub headroom: u32,
 }
 
-/// What is in memory.
+/// State of the memory cache.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     law: Feed,
     slots: Slots,
-    /// By slot: its data, and whether they are to be fed.
+    /// By slot: its data, and whether the feeder may write it.
     data: Vec<Payload>,
     fresh: Vec<bool>,
-    /// When the feeder comes.
+    /// When the feeder runs next.
     pub(super) due: Time,
     brings: Slab<Bring>,
     chosen: Vec<u32>,
@@ -54,16 +55,16 @@ pub(super) struct Memory {
 struct Bring {
     /// Slots of memory.
     slots: Vec<u32>,
-    /// What is read, and where it is on its way.
+    /// The read, with its buffer.
     whole: Command,
-    /// Whether it is read in order.
+    /// Whether it is sequential.
     ahead: bool,
-    /// The client's part.
+    /// The client's part of the read.
     part: Command,
     request: u32,
     /// Slots of the cache that it is read from.
     device: Option<(u32, u32)>,
-    /// The time that was lost there, if it could not be read.
+    /// Time lost there, if the read failed.
     tried: Anatomy,
 }
 
@@ -81,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// A line is written to.
+    /// A line is written: drops it.
     pub(super) fn discard(&mut self, line: u64) {
         self.slots.discard(line);
     }
@@ -103,7 +104,7 @@ impl Memory {
 }
 
 impl ReadCache {
-    /// A read of a cache that stands behind one in memory.
+    /// Processes a read of a cache with a memory cache in front.
     pub(super) fn read_by_memory<W: Way>(
         &mut self,
         now: Time,
@@ -112,7 +113,7 @@ impl ReadCache {
         way: &mut W,
     ) {
         let request = self.requests.begin(command.id);
-        // Until all that it waits for has left.
+        // Until all pieces have been sent.
         self.requests.expect(request);
         let ahead = self.streams.add(command.offset, command.bytes.into()) > self.cutoff;
         let lines = self.lines(command);
@@ -207,7 +208,7 @@ impl ReadCache {
         }
     }
 
-    /// What was read for memory is there.
+    /// A read for memory has completed.
     pub(super) fn brought<W: Way>(
         &mut self,
         now: Time,
@@ -265,7 +266,7 @@ impl ReadCache {
         }
     }
 
-    /// The feeder comes.
+    /// Runs the feeder.
     pub(super) fn feed<W: Way>(&mut self, now: Time, memory: &mut Memory, way: &mut W) {
         let most = (memory.law.most / self.line).max(1) as usize;
         let mut chosen = core::mem::take(&mut memory.chosen);
@@ -280,7 +281,7 @@ impl ReadCache {
             false => now + memory.law.every,
         };
         for slot in chosen.drain(..) {
-            // Once: it is not fed again when the hand has come round.
+            // Only once: it is not fed again after the hand has wrapped around.
             memory.fresh[slot as usize] = false;
             let line = memory.slots.line(slot);
             let Some(to) = self.slots.take(line, Slot::Writing) else {

@@ -1,17 +1,20 @@
-//! Read cache: what is read from the main tier is kept on a faster one.
+//! Read cache: data read from the main pool is cached on a faster tier.
 //!
-//! Addresses in lines of one size. A read of lines that the cache holds goes to it; of others, whole lines are read from
-//! main, which answers the read, and written to the cache afterwards, nobody waiting. A write goes to main; lines it
-//! touches are dropped (`around`), or written on both (`through`), whole lines that the cache does not hold too. Never in
-//! the promise: all of it is on main.
+//! Addresses are divided into lines of one size. Cached lines are read from the cache. For other lines, whole lines are
+//! read from the main pool, which completes the read, and written to the cache afterwards, without delaying any
+//! command. A write goes to the main pool. Lines that it overlaps are dropped (`around`) or written to both
+//! (`through`); whole lines that are not cached are then admitted, too. The cache never affects the durability
+//! guarantee: all data is on the main pool.
 //!
-//! A line is mapped when its slot is chosen, and valid when its data have been written there; a write to it before that
-//! makes it worthless, because what was read for it may be older. A slot is not given up while anything goes on in it.
+//! A line is mapped when its slot is chosen, and valid when its data has been written there. A write to the line before
+//! that invalidates it, because the data read for it may be older. A slot is not evicted while commands on it are in
+//! progress.
 //!
-//! Policies ([`order`]): LRU, CLOCK, ARC, a ring; filling at the n-th miss (as Open CAS's nhit promotion), not for what is
-//! read in order beyond a cutoff (as Open CAS and bcache pass by); or fed from memory ([`memory`]), as the L2ARC is. Leaves
-//! out: the cost of looking up, metadata on the cache device, and waiting for a line that another read is filling: a read of
-//! such a line is a miss and is answered by main (Open CAS makes it wait for the line, and reads it from the cache then).
+//! Policies ([`order`]): LRU, CLOCK, ARC, a ring. Admission at the n-th miss (like Open CAS's nhit promotion), not for
+//! sequential reads beyond a cutoff (like the bypass of Open CAS and bcache), or by feeding from memory ([`memory`]),
+//! like the L2ARC. Not modelled: the cost of look-ups, metadata on the cache device, and waiting for a line that
+//! another read is filling. A read of such a line is a miss and is completed by the main pool (Open CAS makes it wait
+//! for the line, and then reads it from the cache).
 
 mod memory;
 mod order;
@@ -40,23 +43,23 @@ use crate::time::Time;
 const CACHE: Child = 0;
 const MAIN: Child = 1;
 
-/// What a command to a child was for.
+/// Purpose of a command to a child.
 #[derive(Clone, Copy, Debug)]
 enum Piece {
-    /// A part of a client's command that says nothing about any slot.
+    /// A part of a client's command that does not affect any slot.
     Plain { request: u32 },
-    /// A part of a client's read, of so many slots from this one on; where it is on main.
+    /// A part of a client's read, of this number of slots, starting with this one; and its location on the main pool.
     Hit {
         request: u32,
         slot: u32,
         lines: u32,
         on_main: Command,
     },
-    /// The same, read from main after the cache could not give it; its time there is in `tried`.
+    /// Like `Hit`, but read from the main pool after the read from the cache failed; the time lost there is in `tried`.
     Again { request: u32, tried: u32 },
-    /// A part of a client's read that fills slots, a list of `fills`.
+    /// A part of a client's read that fills slots, an entry of `fills`.
     Fill { request: u32, fill: u32 },
-    /// A client's write to so many lines of main, from this one on.
+    /// A client's write to this number of lines of the main pool, starting with this one.
     Write {
         request: u32,
         first: u64,
@@ -64,29 +67,29 @@ enum Piece {
     },
     /// A part of a client's write into a slot.
     Through { request: u32, slot: u32 },
-    /// Lines on their way into their slots, of one of `fills`.
+    /// Lines that are being written into their slots, of an entry of `fills`.
     Store { fill: u32, slot: u32, lines: u32 },
     /// Lines that are read for memory.
     Bring { bring: u32 },
 }
 
-/// Whole lines that are read from main for slots.
+/// Whole lines that are read from the main pool for slots.
 #[derive(Clone, Debug, Default)]
 struct Fill {
     slots: Vec<u32>,
-    /// The first of them.
+    /// The first line.
     first_line: u64,
-    /// Where they are on their way.
+    /// Buffer of the lines.
     buffer: Payload,
-    /// The part of them that the client asked for: its first byte, how many, and where they go.
+    /// The part of them that the client requested: its first byte, its length, and its destination.
     skip: u32,
     bytes: u32,
     client: Payload,
-    /// Writes into slots that are under way.
+    /// Number of writes into slots in progress.
     stores: u32,
 }
 
-/// A read cache.
+/// A read cache over its children.
 #[derive(Clone, Debug)]
 pub struct ReadCache {
     line: u64,
@@ -99,10 +102,10 @@ pub struct ReadCache {
     requests: Gather,
     pieces: Slab<Piece>,
     fills: Slab<Fill>,
-    /// Lists of slots that are used again.
+    /// Unused slot lists, for reuse of their memory.
     spare: Vec<Vec<u32>>,
     tried: Slab<Anatomy>,
-    /// By line of main: writes to it that are in flight. What is read beside them may be old a moment later.
+    /// By line of the main pool: number of writes in flight. Data read at the same time may be outdated a moment later.
     pending: Table,
     memory: Option<Box<Memory>>,
     hit: u64,
@@ -119,7 +122,7 @@ impl ReadCache {
         command.offset / self.line..command.end().div_ceil(self.line)
     }
 
-    /// The part of a command that lies in these lines.
+    /// Returns the part of a command that is in these lines.
     fn part(&self, command: &Command, lines: core::ops::Range<u64>) -> Command {
         let first = command.offset.max(lines.start * self.line);
         let end = command.end().min(lines.end * self.line);
@@ -131,7 +134,7 @@ impl ReadCache {
         }
     }
 
-    /// Where this part of main is in the cache, if `slot` holds its first line.
+    /// Returns the location of a part in the cache, if `slot` holds its first line.
     fn in_cache(&self, part: Command, slot: u32) -> Command {
         Command {
             offset: u64::from(slot) * self.line + part.offset % self.line,
@@ -150,7 +153,7 @@ impl ReadCache {
             line += 1;
             if let Some(slot) = self.slots.valid(first) {
                 self.slots.used(slot);
-                // Lines that follow each other in the cache too are one read.
+                // Lines that are also consecutive in the cache are one read.
                 while line < lines.end
                     && self.slots.valid(line) == Some(slot + (line - first) as u32)
                 {
@@ -178,7 +181,7 @@ impl ReadCache {
         }
     }
 
-    /// Reads lines from main that the cache does not hold, and notes which of them are to be taken in.
+    /// Reads lines that are not cached from the main pool, and records which of them are admitted.
     fn miss<W: Way>(
         &mut self,
         command: &Command,
@@ -202,7 +205,7 @@ impl ReadCache {
             self.spare.push(slots);
             return self.send(MAIN, Piece::Plain { request }, part, way);
         }
-        // Whole lines, as far as there is something.
+        // Whole lines, up to the end of the main pool.
         let first = lines.start * self.line;
         let end = (lines.end * self.line).min(self.bytes);
         let bytes = (end - first) as u32;
@@ -225,7 +228,7 @@ impl ReadCache {
         self.send(MAIN, Piece::Fill { request, fill }, whole, way);
     }
 
-    /// What was read from main goes to the client, and into the slots that were chosen for it.
+    /// Data read from the main pool goes to the client, and into the slots that were chosen for it.
     fn filled<W: Way>(&mut self, fill: u32, good: bool, way: &mut W) {
         let Fill {
             buffer,
@@ -236,7 +239,7 @@ impl ReadCache {
         } = self.fills[fill];
         way.buffers().copy(buffer.skip(skip), client, bytes);
         let mut slots = core::mem::take(&mut self.fills[fill].slots);
-        // The first slot's line need not be the first that was read.
+        // The line of the first slot is not necessarily the first that was read.
         let first = self.fills[fill].first_line;
         let mut next = 0;
         while next < slots.len() {
@@ -246,7 +249,7 @@ impl ReadCache {
             next += lines.max(1) as usize;
             if lines > 0 {
                 let within = (line - first) * self.line;
-                // The last line may be cut short by main's end.
+                // The last line may be truncated by the end of the main pool.
                 let bytes = (u64::from(lines) * self.line).min(self.bytes - line * self.line);
                 let command = Command {
                     payload: buffer.skip(within as u32),
@@ -261,7 +264,7 @@ impl ReadCache {
         self.end(fill, way);
     }
 
-    /// Nothing more is to be done with the lines that were read, unless some are still being written.
+    /// Releases the lines that were read, unless some are still being written.
     fn end<W: Way>(&mut self, fill: u32, way: &mut W) {
         if self.fills[fill].stores == 0 {
             let buffer = core::mem::take(&mut self.fills[fill].buffer);
@@ -289,7 +292,7 @@ impl ReadCache {
             self.pending.set(line, others + 1);
             let slot = match others {
                 0 if through => self.slot_to_write(line, command),
-                // Which of two writes main will have in the end is not known here.
+                // It is not known here which of two writes the main pool will have in the end.
                 _ => None,
             };
             let Some(slot) = slot else {
@@ -303,8 +306,8 @@ impl ReadCache {
         }
     }
 
-    /// The slot into which a line is written beside main: its own if nothing goes on in it, a new one if all of it is
-    /// written. Until that is done, neither old nor new is read from it.
+    /// Returns the slot into which a line is written in addition to the main pool: its own if no command on it is in
+    /// progress, a new one if the whole line is written. Until that is done, the slot is not read.
     fn slot_to_write(&mut self, line: u64, command: &Command) -> Option<u32> {
         if let Some(slot) = self.slots.rewrite(line) {
             return Some(slot);
@@ -318,7 +321,7 @@ impl ReadCache {
         self.slots.take(line, Slot::Writing)
     }
 
-    /// A write to lines of main has ended; if it failed, nobody knows what they hold.
+    /// A write to lines of the main pool has ended; if it failed, their content is unknown.
     fn settled(&mut self, lines: core::ops::Range<u64>, good: bool) {
         for line in lines {
             match self.pending.get(line) {
@@ -346,7 +349,7 @@ impl Tier for ReadCache {
             },
             Op::Flush => {
                 let request = self.requests.begin(command.id);
-                // What is on the cache matters later only if it is still known then.
+                // Durability of the cache matters later only if its content survives.
                 let asked = if self.survives { 2 } else { 1 };
                 for &child in &[MAIN, CACHE][..asked] {
                     self.requests.expect(request);
@@ -400,7 +403,7 @@ impl Tier for ReadCache {
             }
             Piece::Through { request, slot } => {
                 self.slots.written(slot..slot + 1, good);
-                // The client's data are on main; what the cache could not take is no concern of its.
+                // The client's data is on the main pool; a failure of the cache does not affect the client.
                 let fine = Completion {
                     status: Status::Success,
                     ..*done

@@ -1,4 +1,4 @@
-//! What a read cache is made of, and what of that is wrong. Sources: with each policy.
+//! Settings of a read cache, and their validation. Sources: with each policy.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,11 +13,11 @@ use crate::tier::table::Table;
 use crate::tier::{Gather, Promise, TierSettings};
 use crate::time::Span;
 
-/// What becomes of lines that are written to.
+/// Handling of lines that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Writes {
-    /// They are written on both, and acknowledged when both have them.
+    /// They are written to both, and acknowledged when both have them.
     #[default]
     Through,
     /// They are dropped from the cache.
@@ -25,29 +25,30 @@ pub enum Writes {
 }
 
 impl Writes {
-    /// All of them, with the words of files and expressions.
+    /// All settings, with their words in files and expressions.
     pub const ALL: [(&str, Writes); 2] = [("through", Writes::Through), ("around", Writes::Around)];
 }
 
-/// What a read cache is made of. Its children: the cache, and what it caches.
+/// Settings of a read cache. Its children: the cache, and the cached main pool.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReadCacheConfig {
-    /// Bytes of a line: a power of two, 4 KiB to 1 MiB.
+    /// Bytes per line: a power of two, 4 KiB to 1 MiB.
     pub line: u32,
-    /// Which line is given up for another.
+    /// Eviction policy.
     pub policy: Policy,
-    /// What becomes of lines that are written to.
+    /// Handling of lines that are written.
     pub writes: Writes,
-    /// At which miss a line is taken in: 1 is the first; at most 100.
+    /// The miss at which a line is admitted: 1 is the first; at most 100.
     pub fill_at_miss: u8,
-    /// Which share of the cache must be in use for that, 0 to 1: at the first miss before.
+    /// Share of the cache in use above which `fill_at_miss` applies, 0 to 1; below it, lines are admitted at the first
+    /// miss.
     pub fill_from: f64,
-    /// Bytes read in order after which a reader passes by the cache, if it does.
+    /// Sequential bytes after which a reader bypasses the cache; `None` for never.
     pub sequential_cutoff: Option<u64>,
-    /// Whether what it holds is still known after a power cut.
+    /// Whether the content of the cache is still valid after a power cut.
     pub survives_power_cut: bool,
-    /// A cache in memory before it, from which alone it is filled, and whose order `policy` is.
+    /// A memory cache in front of it, the only source that fills it; `policy` is then the order of the memory.
     pub feed: Option<Feed>,
 }
 
@@ -93,7 +94,7 @@ impl TierSettings for ReadCacheConfig {
         children[1].clone()
     }
 
-    /// Less memory is fed as much less, more often: at the same rate.
+    /// If there is less memory, less is fed at a time, but more often: the rate is unchanged.
     fn shrink(&mut self, factor: f64) {
         if let Some(feed) = &mut self.feed {
             let smaller = |bytes: u64| {

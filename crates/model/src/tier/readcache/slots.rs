@@ -1,7 +1,7 @@
-//! What a cache holds: which line is in which slot, what goes on there, and which slot is given up for another line.
+//! Slots of a cache: which line is in which slot, the state of each slot, and the selection of a slot to evict.
 //!
-//! A line is mapped when its slot is chosen, and valid when its data have been written there. A slot in which something goes
-//! on is not given up; if its line has become worthless it is free when that has ended.
+//! A line is mapped when its slot is chosen, and valid when its data has been written there. A slot with commands in
+//! progress is not evicted; if its line has been invalidated, the slot becomes free when they have ended.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,48 +10,49 @@ use super::Policy;
 use super::order::Order;
 use crate::tier::table::Table;
 
-/// What goes on in a slot.
+/// State of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Slot {
-    /// It holds nothing.
+    /// The slot is empty.
     Free,
-    /// Its line is being read from main.
+    /// The line is being read from the main pool.
     Reading,
-    /// Its line is being written to it.
+    /// The line is being written to the slot.
     Writing,
-    /// It holds its line.
+    /// The slot contains its line.
     Valid,
-    /// What is on its way to it is worthless; then it is free.
+    /// Data on its way to the slot is invalid; the slot becomes free afterwards.
     Dropped,
 }
 
 /// The slots of a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
-    /// At which miss a line is taken in, while at least so many slots are in use; at the first before.
+    /// The miss at which a line is admitted, and the number of slots in use at and above which that applies; below it,
+    /// lines are admitted at the first miss.
     fill_at_miss: (u32, u32),
-    /// By line of main: its slot; or, from [`MISSED`] on, how often it was missed.
+    /// By line of the main pool: its slot; or, at and above [`MISSED`], its number of misses.
     map: Table,
     /// By slot: its line.
     owner: Vec<u32>,
     state: Vec<Slot>,
-    /// By slot: how much goes on in it.
+    /// By slot: number of commands in progress.
     busy: Vec<u16>,
     order: Order,
-    /// Slots that hold nothing; and, from `fresh` on, those that never did.
+    /// Empty slots; and, starting at `fresh`, those that were never used.
     free: Vec<u32>,
     fresh: u32,
 }
 
-/// The line of a slot that holds none.
+/// The line of an empty slot.
 const NOTHING: u32 = u32::MAX;
-/// Values of the map from here on count misses.
+/// Values of the map at and above this count misses.
 const MISSED: u32 = u32::MAX - 256;
-/// Most slots: an order may have as many places again, and a few.
+/// Maximum number of slots: a policy may need twice as many positions, and a few more.
 const MOST_SLOTS: u64 = (1 << 31) - 16;
 
 impl Slots {
-    /// So many slots, or as many as can be told apart, for so many lines.
+    /// Creates `slots` slots, or the maximum number, for `lines` lines.
     pub(super) fn new(policy: Policy, slots: u64, lines: u64) -> Slots {
         let slots = slots.min(MOST_SLOTS) as u32;
         Slots {
@@ -66,13 +67,13 @@ impl Slots {
         }
     }
 
-    /// Lines are taken in at this miss, while this share of the slots is in use.
+    /// Sets the miss at which lines are admitted, while this share of the slots is in use.
     pub(super) fn fill_at(&mut self, miss: u8, from: f64) {
         let slots = libm::ceil(from * self.owner.len() as f64) as u32;
         self.fill_at_miss = (miss.into(), slots);
     }
 
-    /// At which miss a line is taken in now.
+    /// Returns the miss at which a line is currently admitted.
     pub(super) fn fills_at(&self) -> u32 {
         let (miss, from) = self.fill_at_miss;
         match self.fresh - self.free.len() as u32 >= from {
@@ -85,12 +86,12 @@ impl Slots {
         self.owner.len()
     }
 
-    /// Whether a line has a slot, whatever goes on there.
+    /// Whether a line has a slot, whatever the slot's state.
     pub(super) fn knows(&self, line: u64) -> bool {
         self.slot(line).is_some()
     }
 
-    /// Slots that may be read, and their lines, from the one that is given up first; at most so many are looked at.
+    /// Calls `each` for readable slots and their lines, in the order of eviction; at most `most` slots are examined.
     pub(super) fn oldest_first(&self, most: usize, mut each: impl FnMut(u32, u64)) {
         self.order.oldest_first(most, |slot| {
             if self.state[slot as usize] == Slot::Valid {
@@ -99,38 +100,38 @@ impl Slots {
         });
     }
 
-    /// The slot that holds a line and may be read.
+    /// Returns the slot of a line that can be read.
     #[inline]
     pub(super) fn valid(&self, line: u64) -> Option<u32> {
         let slot = self.slot(line)?;
         (self.state[slot as usize] == Slot::Valid).then_some(slot)
     }
 
-    /// The slot that a line is mapped to.
+    /// Returns the slot that a line is mapped to.
     #[inline]
     fn slot(&self, line: u64) -> Option<u32> {
         self.map.get(line).filter(|&slot| slot < MISSED)
     }
 
-    /// The line that a slot is for.
+    /// Returns the line of a slot.
     pub(super) fn line(&self, slot: u32) -> u64 {
         u64::from(self.owner[slot as usize])
     }
 
-    /// It has been used now.
+    /// Records the use of a slot.
     #[inline]
     pub(super) fn used(&mut self, slot: u32) {
         self.order.used(slot);
     }
 
-    /// Something goes on in so many slots from this one on.
+    /// Starts a command on `lines` slots, beginning with this one.
     pub(super) fn occupy(&mut self, slot: u32, lines: u32) {
         for slot in slot..slot + lines {
             self.busy[slot as usize] += 1;
         }
     }
 
-    /// It has ended.
+    /// Ends a command on these slots.
     pub(super) fn leave(&mut self, slot: u32, lines: u32) {
         for slot in slot..slot + lines {
             self.busy[slot as usize] -= 1;
@@ -140,7 +141,7 @@ impl Slots {
         }
     }
 
-    /// It holds nothing any more.
+    /// Empties a slot.
     fn release(&mut self, slot: u32) {
         self.state[slot as usize] = Slot::Free;
         self.owner[slot as usize] = NOTHING;
@@ -150,7 +151,7 @@ impl Slots {
         }
     }
 
-    /// What the cache holds of a line, or is about to, is worthless.
+    /// Invalidates a line in the cache, and data on its way there.
     pub(super) fn discard(&mut self, line: u64) {
         let Some(slot) = self.slot(line) else {
             return;
@@ -162,8 +163,8 @@ impl Slots {
         }
     }
 
-    /// A slot for a line, if one can be had: the line is mapped to it from now on, and what is about to happen in it is
-    /// counted.
+    /// Takes a slot for a line, if one is available: maps the line to it, and counts the command that is about to use
+    /// it.
     pub(super) fn take(&mut self, line: u64, state: Slot) -> Option<u32> {
         self.order.wanted(line);
         let slot = if let Some(slot) = self.free.pop() {
@@ -190,7 +191,7 @@ impl Slots {
         Some(slot)
     }
 
-    /// Whether a line that is missed now is to be taken in; one that is on its way already is not.
+    /// Whether a line that is missed now must be admitted; one that is already being filled is not.
     pub(super) fn wanted(&mut self, line: u64) -> bool {
         let seen = match self.map.get(line) {
             Some(known) if known < MISSED => return false,
@@ -204,8 +205,8 @@ impl Slots {
         wanted
     }
 
-    /// The slot that holds a line, to be written to, if nothing else goes on in it. Until that is done, neither old nor new
-    /// is read from it.
+    /// Returns the slot of a line for writing, if no command on it is in progress. Until that is done, the slot is not
+    /// read.
     pub(super) fn rewrite(&mut self, line: u64) -> Option<u32> {
         let slot = self.valid(line)?;
         if self.busy[slot as usize] > 0 {
@@ -217,8 +218,8 @@ impl Slots {
         Some(slot)
     }
 
-    /// The lines of these slots have been read from main. How many, from the first on, follow each other in the cache and on
-    /// main and are now to be written; 0 if the first has become worthless.
+    /// The lines of these slots have been read from the main pool. Returns how many, starting with the first, are
+    /// consecutive in the cache and on the main pool and must now be written; 0 if the first has been invalidated.
     pub(super) fn arrived(&mut self, slots: &[u32], good: bool) -> u32 {
         let first = slots[0];
         let line = u64::from(self.owner[first as usize]);
@@ -243,7 +244,7 @@ impl Slots {
         lines
     }
 
-    /// A line that is kept where it was read to has been read. Whether the slot holds it.
+    /// A line that is cached where it was read to has been read. Returns whether the slot contains it.
     pub(super) fn landed(&mut self, slot: u32, good: bool) -> bool {
         let expected = self.state[slot as usize] == Slot::Reading;
         match (expected, good) {
@@ -255,7 +256,7 @@ impl Slots {
         expected && good
     }
 
-    /// A write into slots has ended: they hold their lines, unless that has become worthless.
+    /// A write into slots has ended: they contain their lines, unless these have been invalidated.
     pub(super) fn written(&mut self, slots: core::ops::Range<u32>, good: bool) {
         for slot in slots {
             if self.state[slot as usize] == Slot::Writing {
@@ -268,7 +269,7 @@ impl Slots {
         }
     }
 
-    /// What these hold cannot be read.
+    /// Invalidates slots that cannot be read.
     pub(super) fn discard_slots(&mut self, slots: core::ops::Range<u32>) {
         for slot in slots {
             if self.state[slot as usize] == Slot::Valid {
@@ -277,7 +278,7 @@ impl Slots {
         }
     }
 
-    /// Nothing goes on any more; what the slots hold is still known, or not.
+    /// No command is in progress any more; the content of the slots is still valid, or not.
     pub(super) fn power_cut(&mut self, survives: bool) {
         self.busy.fill(0);
         self.order.power_cut();

@@ -1,4 +1,4 @@
-//! The laws, and which reads hit.
+//! The laws of devices, and which reads hit.
 
 use alloc::string::String;
 use alloc::vec;
@@ -29,7 +29,7 @@ fn config() -> ReadCacheConfig {
     }
 }
 
-/// Fed each 10 ms with at most four lines, from memory of so many.
+/// Fed every 10 ms with at most four lines, from a memory of `lines` lines.
 fn fed(lines: u64) -> ReadCacheConfig {
     ReadCacheConfig {
         policy: Policy::Arc,
@@ -45,7 +45,7 @@ fn fed(lines: u64) -> ReadCacheConfig {
     }
 }
 
-/// A RAM disk of 1 us before one of 100 us.
+/// A RAM disk of 1 us in front of one of 100 us.
 fn pool(tier: ReadCacheConfig, cache: u64, main: u64) -> PoolConfig<RamConfig> {
     let sizes = [(cache, 1), (main, 100)];
     let member = |&(bytes, us): &(u64, u64)| Member {
@@ -102,7 +102,7 @@ fn keeps_the_laws_with_each_policy_and_a_cache_much_too_small() {
     }
 }
 
-/// Whatever the cache does, a read gives what was written last.
+/// Whatever the cache does, a read returns the newest data.
 #[test]
 fn a_read_gives_what_was_written_last() {
     for (_, writes) in Writes::ALL {
@@ -141,7 +141,7 @@ fn a_read_gives_what_was_written_last() {
     }
 }
 
-/// A pool to which one command after the other is given.
+/// A pool that receives commands at QD1.
 struct Quiet {
     pool: Pool<Ram>,
     now: Time,
@@ -154,7 +154,7 @@ fn quiet(tier: ReadCacheConfig, cache: u64, main: u64) -> Quiet {
     }
 }
 
-/// One command alone; how long it took.
+/// Executes one command alone; returns its latency.
 fn alone(quiet: &mut Quiet, op: Op, offset: u64, bytes: u32) -> Span {
     let Quiet { pool, now } = quiet;
     pool.submit(*now, Command::new(0, op, offset, bytes));
@@ -245,7 +245,7 @@ impl Gauges for Ratio {
     }
 }
 
-/// Reads at random over four times the cache: as many hit as the cache has of them, with any policy.
+/// Random reads over four times the cache: the hit rate equals the cached share, with any policy.
 #[test]
 fn uniform_reads_hit_as_often_as_the_cache_is_large() {
     for (_, policy) in Policy::ALL {
@@ -275,7 +275,7 @@ fn run_until(quiet: &mut Quiet, until: Time) {
     }
 }
 
-/// Until the feeder finds nothing any more.
+/// Runs until the feeder finds nothing to write.
 fn rest(quiet: &mut Quiet) {
     run_until(quiet, Time::NEVER);
 }
@@ -294,7 +294,7 @@ fn back_written(quiet: &Quiet) -> f64 {
     written.0
 }
 
-/// What was read is in memory at once, and is written to the cache by the feeder alone, four lines at a time.
+/// Data that was read is in memory immediately, and is written to the cache only by the feeder, four lines at a time.
 #[test]
 fn memory_answers_and_the_feeder_writes_what_it_would_give_up_next() {
     let mut pool = quiet(fed(16), MIB, 8 * MIB);
@@ -303,13 +303,13 @@ fn memory_answers_and_the_feeder_writes_what_it_would_give_up_next() {
     }
     assert_eq!(alone_now(&mut pool, 0), Span::ZERO);
     assert_eq!(back_written(&pool), 0.0);
-    // The first round is all that is due.
+    // Only the first round is due.
     let round = pool.pool.next_event();
     run_until(&mut pool, round + Span::from_ms(1));
     assert_eq!(back_written(&pool), 4.0 * 4096.0);
     rest(&mut pool);
     assert_eq!(back_written(&pool), 8.0 * 4096.0);
-    // Memory has room for sixteen: these push all of the others out, and what was fed is on the cache.
+    // Memory has space for sixteen lines: these evict all others, and lines that were fed are on the cache.
     for line in 100..140 {
         alone_now(&mut pool, line * 8192);
     }
@@ -317,7 +317,7 @@ fn memory_answers_and_the_feeder_writes_what_it_would_give_up_next() {
     assert!(is_hit(latency) && latency > Span::ZERO, "{latency:?}");
 }
 
-/// A read, with the feeder left for later.
+/// A read, without running the feeder.
 fn alone_now(quiet: &mut Quiet, offset: u64) -> Span {
     let Quiet { pool, now } = quiet;
     pool.submit(*now, Command::read(0, offset, 4096));
@@ -335,7 +335,7 @@ fn what_is_read_in_order_or_written_is_not_fed() {
         alone_now(&mut pool, line * 4096);
     }
     rest(&mut pool);
-    // The first of a stream is not known to be one.
+    // The first read of a stream is not recognised as sequential.
     assert_eq!(back_written(&pool), 4096.0);
     let mut pool = quiet(fed(16), MIB, 8 * MIB);
     alone_now(&mut pool, 8192);
@@ -361,7 +361,7 @@ fn the_hand_overwrites_in_turn_and_nothing_is_fed_twice() {
     rest(&mut pool);
     assert_eq!(back_written(&pool), 40.0 * 4096.0);
     pool.pool.power_cut(pool.now, &mut Vec::new());
-    // Cold in memory, and on the cache too: it is told not to survive.
+    // Cold in memory, and in the cache too: it is configured not to survive.
     assert!(!is_hit(alone_now(&mut pool, 39 * 8192)));
 }
 

@@ -370,7 +370,8 @@ impl WriteBack {
         }
     }
 
-    /// Returns a superblock of the ring that begins at this tail, with the record that is there now, or the next one.
+    /// Returns a superblock of the ring that begins at this tail, with the record at the tail, or the next one to be
+    /// written there.
     fn superblock_from(&self, tail: u64) -> Superblock {
         let next = self.first_record + self.records.len() as u64 + 1;
         let first = self.ring.first_record(tail);

@@ -17,7 +17,7 @@
 //! acknowledged. After that step it does not count, and no earlier trim is replayed there.
 //!
 //! Not modelled: bypass of partial writes of a unit (these go into the buffer), reads (they are not admitted), read
-//! streams (only writes count), bcache's congestion thresholds, and that bcache invalidates and writes at the same
+//! streams (only writes count), and bcache's congestion thresholds. bcache also invalidates and writes at the same
 //! time.
 
 use super::request::Past;

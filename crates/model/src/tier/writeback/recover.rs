@@ -30,7 +30,8 @@ use crate::time::Time;
 /// data continues where a ring without data begins.
 const FIRST: u64 = layout::SUPERBLOCK_COPIES - 1;
 
-/// Number of slots after a gap in each of which a record may begin: more than the volatile buffers of drives.
+/// Number of slots after a gap that are searched for the beginning of a record: more than the volatile buffers of
+/// drives.
 const SEARCHED: u64 = (64 << 20) / UNIT as u64;
 
 /// Pool of the ring, and its epoch: a crash begins a new epoch.

@@ -31,7 +31,7 @@ pub(super) struct Request {
     pub(super) stalls: Span,
     /// The next unit to be put into a record.
     pub(super) next: u64,
-    /// Position of its entry without data in the ring, once it is there.
+    /// Position of its entry without data in the ring, once the entry is written.
     pub(super) mark: Option<u64>,
     /// Position up to which its flush makes the ring durable: that of the applied records when the flush was sent.
     pub(super) flushes: Flushed,

@@ -26,7 +26,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// Both settings, with their words in files and expressions.
+    /// All settings, with their words in files and expressions.
     pub const ALL: [(&str, Durability); 2] =
         [("ack", Durability::Ack), ("flush", Durability::Flush)];
 }

@@ -1,9 +1,9 @@
-//! ARC: lines used once and lines used again in two lists, and two more of lines that were given up from either; what
-//! comes back moves the border between the first two.
+//! ARC: lines used once and lines used again in two lists, and two more lists of lines that were evicted from them; an
+//! evicted line that returns moves the border between the first two.
 //!
-//! Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, figure 4, with whole steps of the
-//! border. Beyond it: a slot in use is passed over, and if its list has no other the other list gives one; a line that was
-//! dropped leaves no trace.
+//! Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, figure 4, with whole steps of
+//! the border. In addition: a slot in use is skipped, and if its list has no other, the other list supplies one; a
+//! dropped line is not remembered.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use super::SlotOrder;
 use super::links::Links;
 use crate::tier::table::Table;
 
-/// Used once, used again, and what was given up from either.
+/// Lists: used once, used again, and evicted from either.
 const RECENT: u32 = 0;
 const FREQUENT: u32 = 1;
 const GONE_RECENT: u32 = 2;
@@ -20,24 +20,24 @@ const GONE_FREQUENT: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub(in crate::tier::readcache) struct AdaptiveReplacement {
-    /// Slots, then as many places and one for lines that were given up.
+    /// Positions: the slots, followed by one more than as many positions for evicted lines.
     links: Links,
     slots: u32,
-    /// By place: which list it is in.
+    /// By position: its list.
     list: Vec<u8>,
     sizes: [u32; 4],
-    /// By place of one that was given up: its line.
+    /// By position of an evicted line: the line.
     gone: Vec<u32>,
-    /// By line: its place among those.
+    /// By line: its position among evicted lines.
     known: Table,
     free: Vec<u32>,
-    /// How many slots lines that were used once are to have.
+    /// Target number of slots for lines that were used once.
     border: u32,
-    /// The list of the line that is wanted, if it was given up.
+    /// The list of the wanted line, if it was evicted.
     wanted: Option<u32>,
 }
 
-/// A place in no list.
+/// A position in no list.
 const NOWHERE: u8 = 4;
 
 impl AdaptiveReplacement {
@@ -56,7 +56,7 @@ impl AdaptiveReplacement {
         }
     }
 
-    /// A line that was given up is not known any more.
+    /// Removes an evicted line.
     fn unknow(&mut self, place: u32) {
         self.take_out(place);
         self.known
@@ -160,7 +160,7 @@ impl SlotOrder for AdaptiveReplacement {
         (self.border, self.wanted) = (0, None);
     }
 
-    /// Those used again first, as ZFS's feeder looks through its lists.
+    /// Lines used again come first, in the order of ZFS's feeder.
     fn oldest_first(&self, most: usize, mut each: impl FnMut(u32)) {
         for list in [FREQUENT, RECENT] {
             self.links.oldest_first(list).take(most).for_each(&mut each);
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// Figure 4 of the paper word for word, on lists of lines whose newest is at the back.
+    /// Figure 4 of the paper, literally, on lists of lines whose newest is at the back.
     #[derive(Default)]
     struct Paper {
         size: usize,
@@ -201,7 +201,7 @@ mod tests {
             }
         }
 
-        /// Whether it was a hit.
+        /// Returns whether it was a hit.
         fn read(&mut self, line: u64) -> bool {
             if removed(&mut self.t1, line) || removed(&mut self.t2, line) {
                 self.t2.push_back(line);
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// A cache of so many lines, and how often what is read hits.
+    /// A cache of this number of lines, and its hits.
     struct Cache {
         arc: AdaptiveReplacement,
         lines: Vec<u64>,
@@ -287,7 +287,7 @@ mod tests {
             };
             let (mut hits, mut scan) = (0, 0);
             for step in 0..6000 {
-                // Few that come often, more that come seldom, and now and then all in order.
+                // A few frequent lines, more rare ones, and occasionally all in sequence.
                 let line = match (step / 500 + stream.below(4)) % 4 {
                     0 => stream.below(8),
                     1 => stream.below(40),

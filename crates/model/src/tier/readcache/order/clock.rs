@@ -1,6 +1,6 @@
-//! CLOCK: slots in a circle, each with a mark that says it has been used since the hand last came by.
+//! CLOCK: slots in a circle, each with a mark that is set if it has been used since the hand last passed.
 //!
-//! A slot is marked when its line is read again, not when it is filled: what is read once goes first.
+//! A slot is marked when its line is read again, not when it is filled: lines that are read once are evicted first.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ impl SlotOrder for Clock {
         in_use: impl Fn(u32) -> bool,
         _line_of: impl Fn(u32) -> u64,
     ) -> Option<u32> {
-        // Twice round finds one, unless all are in use.
+        // Two rounds find a slot, unless all are in use.
         for _ in 0..2 * self.marked.len() {
             let slot = self.hand;
             self.hand = (slot + 1) % self.marked.len() as u32;

@@ -1,23 +1,23 @@
-//! Lists through numbered places: each place is in one of them, or in none.
+//! Linked lists of numbered positions: each position is in one of the lists, or in none.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
-/// Places that are looked at from the end of a list.
+/// Number of positions that are examined from the end of a list.
 const LOOKED_AT: usize = 512;
 
-/// Lists of places, newest first. List `n` has its two ends at place `count + n`.
+/// Lists of positions, newest first. The two ends of list `n` are at position `count + n`.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
-    /// The place after and before this one, towards the older and the newer end.
+    /// Positions after and before this one, towards the older and the newer end.
     older: Vec<u32>,
     newer: Vec<u32>,
     count: u32,
 }
 
 impl Links {
-    /// So many places, in none of so many lists.
+    /// Creates `lists` empty lists for `count` positions.
     pub(super) fn new(count: u32, lists: u32) -> Links {
         let mut older = vec![NONE; (count + lists) as usize];
         for end in count..count + lists {
@@ -34,7 +34,7 @@ impl Links {
         self.count + list
     }
 
-    /// Takes a place out of its list, if it is in one.
+    /// Removes a position from its list, if it is in one.
     #[inline]
     pub(super) fn unlink(&mut self, place: u32) {
         let at = place as usize;
@@ -46,7 +46,7 @@ impl Links {
         }
     }
 
-    /// Puts a place at the newest end of a list.
+    /// Adds a position at the newest end of a list.
     #[inline]
     pub(super) fn put(&mut self, place: u32, list: u32) {
         let end = self.end(list);
@@ -59,14 +59,14 @@ impl Links {
         (self.newer[newest as usize], self.older[end as usize]) = (place, place);
     }
 
-    /// The oldest place of a list for which this holds, of the first few hundred.
+    /// Returns the oldest position of a list that satisfies a condition, among the oldest few hundred.
     pub(super) fn oldest(&self, list: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
         self.oldest_first(list)
             .take(LOOKED_AT)
             .find(|&it| holds(it))
     }
 
-    /// The places of a list, the oldest first.
+    /// Returns the positions of a list, the oldest first.
     pub(super) fn oldest_first(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.end(list);
         let mut at = end;

@@ -1,4 +1,4 @@
-//! The slot used longest ago: a list through the slots.
+//! LRU: the least recently used slot, in a list of the slots.
 
 use super::SlotOrder;
 use super::links::Links;

@@ -1,7 +1,7 @@
-//! Which slot of a cache is given up next: a policy is a file here, and its line in `policies!`.
+//! Eviction policies: a policy is a file here, and its line in `policies!`.
 //!
-//! All pass over slots that are in use. A policy may remember lines that it has given up; it is told which line is wanted,
-//! before a slot is looked for and after one has been found.
+//! All policies skip slots that are in use. A policy may remember lines that it has evicted; it is informed which line
+//! is wanted, before a slot is looked for and after one has been found.
 
 mod arc;
 mod clock;
@@ -14,43 +14,44 @@ use clock::Clock;
 use lru::Lru;
 use ring::Ring;
 
-/// How a policy is asked.
+/// Interface of a policy.
 trait SlotOrder {
-    /// An order of so many slots for so many lines, in which no slot is until it is filled.
+    /// Creates an order of `slots` slots for `lines` lines; a slot is in the order once it is filled.
     fn new(slots: u32, lines: u64) -> Self;
 
-    /// The line of this slot has been used now.
+    /// The line of this slot has been used.
     fn used(&mut self, slot: u32);
 
-    /// A line is about to be taken in.
+    /// A line is about to be admitted.
     fn wanted(&mut self, line: u64) {
         let _ = line;
     }
 
-    /// Which slot to give up for it, of those that are not in use; `None` if none is found soon. `line_of` tells whose it is.
+    /// Returns a slot to evict, among those that are not in use; `None` if none is found quickly. `line_of` returns the
+    /// line of a slot.
     fn victim(&mut self, in_use: impl Fn(u32) -> bool, line_of: impl Fn(u32) -> u64)
     -> Option<u32>;
 
-    /// The slot holds the line that was wanted from now on.
+    /// The slot now holds the line that was wanted.
     fn filled(&mut self, slot: u32);
 
-    /// The slot holds nothing any more.
+    /// The slot is empty now.
     fn forget(&mut self, slot: u32);
 
-    /// What it remembers besides slots is gone.
+    /// Drops state other than the slots.
     fn power_cut(&mut self) {}
 
-    /// Whether slots that hold nothing are taken only when their turn comes.
+    /// Whether empty slots are used only when their turn comes.
     const IN_TURN: bool = false;
 
-    /// Slots from the one that is given up first, of one list after the other, at most so many of each.
+    /// Calls `each` for the slots in the order of eviction, list by list, at most `most` of each list.
     fn oldest_first(&self, most: usize, each: impl FnMut(u32));
 }
 
-/// Makes the enums of all policies, and passes on what is asked of them.
+/// Defines the enums of all policies, and forwards calls to the respective policy.
 macro_rules! policies {
     ($($(#[$doc:meta])* $name:ident($order:ident) = $word:literal,)*) => {
-        /// Which slot is given up.
+        /// Eviction policy.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum Policy {
@@ -58,11 +59,11 @@ macro_rules! policies {
         }
 
         impl Policy {
-            /// All of them, with the words of files and expressions.
+            /// All policies, with their words in files and expressions.
             pub const ALL: [(&str, Policy); [$($word),*].len()] = [$(($word, Policy::$name)),*];
         }
 
-        /// The order of the slots of a cache.
+        /// Order of the slots of a cache.
         #[derive(Clone, Debug)]
         pub(super) enum Order {
             $($name($order),)*
@@ -106,13 +107,13 @@ macro_rules! policies {
 }
 
 policies! {
-    /// The one used longest ago.
+    /// The least recently used slot.
     #[default]
     Lru(Lru) = "lru",
-    /// One not used since the hand came by.
+    /// A slot that has not been used since the hand passed.
     Clock(Clock) = "clock",
-    /// Between those used once and those used again, as what comes back tells.
+    /// Balances slots used once and slots used again, according to evicted lines that return.
     Arc(AdaptiveReplacement) = "arc",
-    /// The one filled longest ago.
+    /// The slot filled longest ago.
     Ring(Ring) = "ring",
 }

@@ -1,5 +1,5 @@
-//! A hand that overwrites slot after slot, whatever is in them, as the L2ARC's does. A slot that holds nothing waits for
-//! its turn like the others.
+//! Ring: a hand that overwrites slot after slot, whatever their content, like that of the L2ARC. An empty slot waits
+//! for its turn like the others.
 
 use super::SlotOrder;
 

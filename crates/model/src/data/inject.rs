@@ -62,8 +62,8 @@ pub struct Trigger {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Effect {
-    /// A read ends with [`crate::Status::UnrecoveredReadError`]; a write or flush with [`crate::Status::WriteFault`], and
-    /// changes nothing.
+    /// A read ends with [`crate::Status::UnrecoveredReadError`]; a write or flush with [`crate::Status::WriteFault`],
+    /// without any effect.
     Fails,
     /// The command completes this much later.
     Delays(Span),

@@ -1,13 +1,14 @@
 //! Selection of the head's next access: the one with the shortest positioning time. Commands come before the cache,
 //! unless the cache must be emptied.
 //!
-//! The cache is emptied whenever no command waits. It is emptied together with commands, in order of positioning time, if
+//! The cache is emptied whenever no command waits. It is emptied together with commands, in order of positioning time,
+//! if
 //! * it is three quarters full,
 //! * a flush or a write waits for it, or
 //! * it has written nothing for the maximum waiting time of a command.
 //!
-//! Sequential accesses have no positioning cost and could continue forever. After some revolutions at one place, the head
-//! therefore leaves it if an access waits elsewhere.
+//! Sequential accesses have no positioning cost and could continue forever. After some revolutions at one place, the
+//! head therefore leaves it if an access waits elsewhere.
 
 use alloc::vec::Vec;
 

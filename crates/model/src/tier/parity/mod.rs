@@ -5,18 +5,17 @@
 //! md's rule: the overwritten data and parity (read-modify-write, if that is less), or the rest of the stripe
 //! (reconstruct-write). Stripes are locked by rows of their chunks.
 //!
-//! Parity is kept consistent over a crash by the mechanism of a [mirror](super::mirror): a region is marked on the
-//! labels of all children before the first write to it, and parity of marked regions is recomputed ([`recover`]). A
-//! child that fails a write is out: labels record that before the write is acknowledged. It is rebuilt when the pool is
-//! opened again.
+//! Parity is kept consistent over a crash as in a [mirror](super::mirror): a region is marked on the labels of all
+//! children before the first write to it, and parity of marked regions is recomputed ([`recover`]). A child that fails
+//! a write is out: labels record that before the write is acknowledged. It is rebuilt when the pool is opened again.
 //!
-//! The write hole exists, as in md without a journal: a crash while a child is out may leave parity older than data,
-//! and data of the missing child in that stripe is then computed incorrectly. The durability guarantee states this.
-//! Labels record whether writes were in progress. If so, and data in marked stripes would have to be computed, the
-//! array is not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array.
-//! It is opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: online
-//! rebuild (a child that returns stays out until the next opening), the stripe cache that combines writes, repair of
-//! unreadable data.
+//! The write hole exists, as in md without a journal: a crash while a child is out may leave parity older than data.
+//! Data of the missing child in that stripe is then computed incorrectly. The durability guarantee states this. Labels
+//! record whether writes were in progress. If so, and data in marked stripes would have to be computed, the array is
+//! not opened ([`Damage::Hole`](super::offline::Damage::Hole)), as md does not start a dirty degraded array. It is
+//! opened only if a second parity confirms all of this data, or the loss is accepted. Not modelled: online rebuild (a
+//! child that returns stays out until the next opening), the stripe cache that combines writes, repair of unreadable
+//! data.
 
 mod config;
 mod recover;

@@ -57,8 +57,8 @@ impl Shape {
         within(range.start)..within(range.end)
     }
 
-    /// Returns pieces of chunks, in whole pages of all columns, in each of which a range of a stripe's data covers the
-    /// same columns: ranges of bytes in the chunk. At most five.
+    /// Splits the chunks into pieces, in whole pages of all columns, so that a range of a stripe's data covers the same
+    /// columns throughout a piece. Returns each piece as a range of bytes in the chunk; at most five.
     pub(super) fn bands(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
         let (first, last) = (range.start / self.chunk, (range.end - 1) / self.chunk);
         let (from, until) = (range.start % self.chunk, (range.end - 1) % self.chunk + 1);

@@ -7,8 +7,8 @@
 //!
 //! Source: OpenZFS be7657e, `module/zfs/arc.c`: `l2arc_feed_secs` 1, `l2arc_write_max` 32 MiB, `l2arc_headroom` 8,
 //! `l2arc_noprefetch` 1. Not modelled: the boost and the search from the other end until memory is full, feeding again
-//! within a second, trims ahead of the hand, the memory for headers of cached lines, compression, the cost of memory
-//! accesses.
+//! within a second, trims ahead of the hand, and compression. The memory for headers of cached lines, and the cost of
+//! memory accesses, are not modelled either.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -77,7 +77,7 @@ enum Piece {
 #[derive(Clone, Debug, Default)]
 struct Fill {
     slots: Vec<u32>,
-    /// The first line.
+    /// Number of the first of the lines.
     first_line: u64,
     /// Buffer of the lines.
     buffer: Payload,

@@ -220,8 +220,7 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    // The path of nearly all events is compiled into `advance` without calls; rarer paths are called (decisions 0120,
-    // 0121).
+    // The path of nearly all events is compiled into `advance` without calls; rarer paths are called (decision 0120).
 
     /// A core's piece of work has ended: applies its effect, and the core continues.
     #[inline(always)]

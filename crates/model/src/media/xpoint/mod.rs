@@ -388,7 +388,7 @@ impl XPoint {
     }
 
     /// Processes one round of the events due at `now`. The front end and the path of every drive, which serve reads,
-    /// are compiled into this function; rarer cases are called (decision 0121).
+    /// are compiled into this function; rarer cases are called (decision 0120).
     #[inline(always)]
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(0, now, done);

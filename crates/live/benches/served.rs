@@ -1,10 +1,12 @@
-//! What a served drive or pool costs for each write, with its data in memory and without a socket: from a command's arrival
-//! to the end of its reply, at full speed. `cargo bench -p drivelab-live --bench served [-- FILTER]` prints a table.
+//! CPU time of a served drive or pool for each write, with its data in memory and without a socket: from the arrival
+//! of a command to the end of its reply, at full speed. `cargo bench -p drivelab-live --bench served [-- FILTER]`
+//! prints a table.
 //!
-//! One command at a time, in ns of the wall clock. Each pool stands beside its first member alone. A write-back cache writes
-//! two pages for each that it is asked for, one after the other in places that are new; an intent log's main a record of
-//! 128 KiB for 4 KiB of it, beside which a member stands that writes as much. What is destaged meanwhile is in the mean and
-//! not in the median, as is what a host takes that does not provide new pages as quickly as they are written.
+//! One command at a time, in ns of wall-clock time. Each pool is shown next to its first member alone. A write-back
+//! cache writes two pages for each requested page, sequentially to new addresses. The main pool of an intent log
+//! writes a record of 128 KiB for each 4 KiB, so the member next to it writes the same amount. Destaging during the
+//! run is included in the mean and not in the median. The same applies to the time of a host that provides new pages
+//! more slowly than they are written.
 
 use std::time::Instant;
 
@@ -12,7 +14,7 @@ use live::{Reply, Request, Served, Setup};
 use model::media::Precondition;
 use model::{Op, Stream};
 
-/// Writes before those that are timed, and those.
+/// Writes before the timed ones, and timed writes.
 const BEFORE: u64 = 40_000;
 const TIMED: usize = 20_000;
 
@@ -23,11 +25,11 @@ struct Load {
     name: &'static str,
     drive: &'static str,
     bytes: u32,
-    /// Bytes over which writes go.
+    /// Range of the writes in bytes.
     over: u64,
-    /// One after the other, not at random.
+    /// Whether writes are sequential (false: random).
     in_turn: bool,
-    /// By name: the load of a member that it stands beside.
+    /// Name of the load on a single member for comparison.
     beside: &'static str,
 }
 
@@ -42,7 +44,7 @@ const fn again(name: &'static str, drive: &'static str, beside: &'static str) ->
     }
 }
 
-/// So much that most writes are the first to their place.
+/// Large enough that most writes are the first to their address.
 const NEW: u64 = 65_536 * MIB;
 
 const LOADS: &[Load] = &[
@@ -95,11 +97,11 @@ fn main() {
     );
     let mut medians: Vec<(&str, f64)> = Vec::new();
     for load in LOADS {
-        // Each pool needs a member beside it, so those always run.
+        // Each pool needs a member for comparison, so these always run.
         if !load.beside.is_empty() && !load.name.contains(&filter) {
             continue;
         }
-        // The quickest of three, being the least disturbed by what else the machine does.
+        // The fastest of three runs, which other programs disturb least.
         let taken = (0..3).map(|_| timed(load));
         let (median, mean) = taken.fold((f64::INFINITY, f64::INFINITY), |least, one| {
             (least.0.min(one.0), least.1.min(one.1))
@@ -114,7 +116,7 @@ fn main() {
     }
 }
 
-/// The median and mean of the writes.
+/// Returns the median and mean of the writes.
 fn timed(load: &Load) -> (f64, f64) {
     let sheet = catalogue::drive(load.drive).expect("a drive or pool");
     let mut served = Setup {

@@ -1,58 +1,58 @@
-//! Wall time and model time.
+//! Wall-clock time and virtual time.
 //!
-//! Model time is wall time since the server started, multiplied by the speed. At speed 0 there is no such relation:
-//! commands complete at once, and the model's clock jumps from event to event as in a simulation.
+//! Virtual time is the wall-clock time since the server's start, multiplied by the speed. At speed 0 there is no such
+//! relation: commands complete at once, and the model's clock jumps from event to event as in a simulation.
 
 use std::time::Instant;
 
 use model::{Span, Time};
 
-/// Wall time in nanoseconds since the server started.
+/// Wall-clock time in nanoseconds since the server's start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Wall(u64);
 
 impl Wall {
-    /// Later than every deadline.
+    /// A time after every deadline.
     pub const NEVER: Wall = Wall(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the start.
+    /// Returns the instant `ns` nanoseconds after the start.
     pub const fn from_ns(ns: u64) -> Wall {
         Wall(ns)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// The span from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the span from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Wall) -> Span {
         Span::from_ns(self.0.saturating_sub(earlier.0))
     }
 
-    /// This instant and a span more.
+    /// Returns this instant plus a span.
     pub const fn plus(self, span: Span) -> Wall {
         Wall(self.0.saturating_add(span.ns()))
     }
 
-    /// This instant less a span, not before the start.
+    /// Returns this instant minus a span, at least the start.
     pub const fn minus(self, span: Span) -> Wall {
         Wall(self.0.saturating_sub(span.ns()))
     }
 }
 
-/// Tells wall time, and turns it into model time and back.
+/// Reads the wall-clock time, and converts between it and virtual time.
 #[derive(Clone, Debug)]
 pub struct Clock {
     start: Instant,
-    /// Model seconds a wall second; 0 for "as fast as possible".
+    /// Virtual seconds per wall-clock second; 0 for full speed.
     speed: f64,
-    /// Subtracted from each deadline: what the transport adds.
+    /// Floor of the transport, which is subtracted from each deadline.
     floor: Span,
 }
 
 impl Clock {
-    /// A clock that starts now. `speed` is model seconds in a wall second, 0 for as fast as possible.
+    /// Returns a clock that starts now. `speed` is virtual seconds per wall-clock second, 0 for full speed.
     pub fn new(speed: f64) -> Clock {
         Clock {
             start: Instant::now(),
@@ -61,46 +61,46 @@ impl Clock {
         }
     }
 
-    /// Subtracts what the transport adds (a wall span) from each deadline.
+    /// Sets the transport's floor (a wall-clock span), which is subtracted from each deadline.
     pub fn compensate(&mut self, floor: Span) {
         self.floor = floor;
     }
 
-    /// What is subtracted from each deadline.
+    /// Returns the span that is subtracted from each deadline.
     pub fn floor(&self) -> Span {
         self.floor
     }
 
-    /// Model seconds a wall second; 0 for as fast as possible.
+    /// Returns virtual seconds per wall-clock second; 0 for full speed.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Whether commands complete at once.
+    /// Checks whether commands complete at once (full speed).
     pub fn free(&self) -> bool {
         self.speed == 0.0
     }
 
-    /// The wall time.
+    /// Returns the wall-clock time.
     #[inline]
     pub fn wall(&self) -> Wall {
         let elapsed = self.start.elapsed();
         Wall(elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos()))
     }
 
-    /// The model time at which a command that arrives at `wall` is submitted.
+    /// Returns the virtual time at which a command that arrives at `wall` is submitted.
     #[inline]
     pub fn arrival(&self, wall: Wall) -> Time {
         Time::from_ns(self.scaled(wall.0))
     }
 
-    /// The model time up to which events are run at `wall`: ahead of it by the transport's floor.
+    /// Returns the virtual time up to which events are run at `wall`: ahead of it by the transport's floor.
     #[inline]
     pub fn horizon(&self, wall: Wall) -> Time {
         Time::from_ns(self.scaled(wall.0.saturating_add(self.floor.ns())))
     }
 
-    /// When an event of the model is due on the wall, the transport's floor subtracted.
+    /// Returns the wall-clock time at which an event of the model is due, minus the transport's floor.
     #[inline]
     pub fn deadline(&self, at: Time) -> Wall {
         if at == Time::NEVER || self.free() {
@@ -114,7 +114,7 @@ impl Clock {
         Wall(ns).minus(self.floor)
     }
 
-    /// A span of the model as a span of the wall.
+    /// Converts a virtual span into a wall-clock span.
     pub fn on_the_wall(&self, span: Span) -> Span {
         if self.free() {
             Span::ZERO

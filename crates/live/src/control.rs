@@ -1,8 +1,9 @@
-//! A line-by-line control of a running server: faults, power cut, status.
+//! Control of a running server by text lines: faults, power cut, status.
 //!
-//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`workload::faults`], whose times
-//! and counts begin with the line; and `status`, `help`, `save`. `ack TOKEN`, `try TOKEN` and `mark TEXT` go into the log of the
-//! recorded drive; a client that waits for the `ok` before it goes on has them there in causal order.
+//! For each input line, one or more lines are returned; the last is `ok` or `error: ...`. Input lines are those of
+//! [`workload::faults`], whose times and counts begin with the line, and `status`, `help`, `save`. `ack TOKEN`,
+//! `try TOKEN` and `mark TEXT` are written to the log of the recorded drive. If a client waits for the `ok` before it
+//! continues, they are in the log in causal order.
 
 use std::fmt::Write as _;
 
@@ -16,17 +17,17 @@ use crate::protocol::{Clients, Places, Protocol, Service};
 use crate::served::{Reply, Served};
 use crate::stream::{Connection, Stream};
 
-/// Longest line.
+/// Maximum length of a line.
 const LONGEST: usize = 4096;
 
-/// Lines that go into the log of the recorded drive.
+/// Commands whose text is written to the log of the recorded drive.
 const NOTES: [(&str, Note); 3] = [
     ("ack", Note::Ack),
     ("try", Note::Try),
     ("mark", Note::Mark),
 ];
 
-/// Lines of those who control.
+/// The control protocol.
 pub const PROTOCOL: Protocol = Protocol {
     option: "control",
     value: "SOCKET",
@@ -37,7 +38,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read: |_| Ok(Box::new(Control)),
 };
 
-/// Listens for those who control.
+/// Front end for control connections.
 #[derive(Debug, Default)]
 pub struct Control;
 
@@ -57,7 +58,7 @@ impl Front for Control {
     }
 }
 
-/// One who controls.
+/// A control connection.
 #[derive(Debug)]
 pub struct ControlConnection;
 

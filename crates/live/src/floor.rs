@@ -1,11 +1,11 @@
-//! What a transport adds on this machine: the round trip of a 4 KiB reply without any service time.
+//! Floor of a transport on this machine: the round trip of a 4 KiB reply without any service time.
 //!
-//! Measured between two threads, the server's spinning as it does before a deadline, the client's asleep in `read` or
-//! polling. A reply that is due sooner than this after its request cannot be in time; with `--compensate` the floor of
-//! a sleeping client is subtracted from every deadline.
+//! It is measured between two threads. The server's thread spins as it does before a deadline; the client's thread
+//! sleeps in `read` or polls. A reply that is due sooner than the floor after its request must be late. With
+//! `--compensate`, the floor of a sleeping client is subtracted from every deadline.
 //!
-//! Other programs that run meanwhile only make round trips longer. So rounds are taken in batches, each has its median, and
-//! the least of these counts; where no second batch comes near it, the machine is too busy to tell.
+//! Other running programs only make round trips longer. So rounds are taken in batches; each has its median, and the
+//! least median counts. If no second batch comes near it, the machine is too busy for a measurement.
 
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,28 +19,29 @@ use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::{Command, Device, Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Bytes of a request, such as NBD's.
+/// Bytes of a request, as in NBD.
 const REQUEST: usize = 28;
-/// Bytes of a reply: 4 KiB and a head.
+/// Bytes of a reply: 4 KiB and a header.
 const REPLY: usize = 4096 + 16;
 /// Round trips of a batch.
 const BATCH: usize = 25;
-/// Batches of a measurement, and those before that are not counted.
+/// Number of batches of a measurement, and number of uncounted batches before.
 const BATCHES: usize = 12;
 const WARM_UP: usize = 2;
-/// So few batches will do if they take longer than this: on a busy machine a round may take as long as others may run.
+/// Minimum number of batches, if they take longer than the limit below: on a busy machine a round may take as long as
+/// another program's time slice.
 const FEW: usize = 4;
 const ENOUGH: Duration = Duration::from_millis(100);
-/// After so long what there is has to do.
+/// Time after which the batches so far must suffice.
 const LONGEST: Duration = Duration::from_millis(400);
-/// A batch whose median is at most so many times the least one bears it out.
+/// A batch confirms the least median if its own median is at most this factor larger.
 const NEAR: u64 = 2;
-/// So many looks take longer than any reply on a machine that has a core for each side.
+/// Number of polls that takes longer than any reply on a machine with a core for each side.
 const LOOKS: u32 = 256;
-/// A round that takes longer is given up.
+/// Time after which a round is given up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What clients and server talk over.
+/// Transport between clients and server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// TCP over loopback.
@@ -51,17 +52,18 @@ pub enum Transport {
     Memory,
 }
 
-/// A round trip, as far as it could be measured.
+/// A measured round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trip {
     /// The least median of a batch.
     pub least: Span,
-    /// Whether another batch bears it out. If not, other programs kept the machine busy, and it may be anything below.
+    /// Whether another batch confirms it. If not, other programs kept the machine busy, and the true value may be
+    /// anything below.
     pub sure: bool,
 }
 
 impl Trip {
-    /// What these rounds say, in nanoseconds and in their order; those of the warm-up are among them.
+    /// Returns the result of these rounds, in nanoseconds and in their order, including those of the warm-up.
     pub fn of(rounds: &[u64]) -> Trip {
         let batches = rounds.chunks(BATCH);
         let median = |batch: &[u64]| {
@@ -82,19 +84,19 @@ impl Trip {
     }
 }
 
-/// Round trips of a transport.
+/// Floor of a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Floor {
-    /// The client sleeps until the reply comes.
+    /// Round trip of a client that sleeps until the reply arrives.
     pub asleep: Trip,
-    /// The client polls for it.
+    /// Round trip of a client that polls.
     pub polling: Trip,
 }
 
-/// Measures a transport: about 30 ms, and at most about 800 on a busy machine.
+/// Measures a transport: takes about 30 ms, and at most about 800 ms on a busy machine.
 ///
 /// # Errors
-/// Those of the sockets.
+/// Errors of the sockets.
 pub fn measure(transport: Transport) -> io::Result<Floor> {
     Ok(Floor {
         asleep: round_trip(transport, false)?,
@@ -125,12 +127,12 @@ fn round_trip(transport: Transport, polls: bool) -> io::Result<Trip> {
     }
 }
 
-/// What the rounds say that a client makes with an answering thread.
+/// Measures rounds of a client with an answering thread.
 fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Trip> {
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut request = [0; REQUEST];
-            // Ends when the client has gone.
+            // Ends when the client has disconnected.
             while spin(REQUEST, |done| server.read(&mut request[done..])).is_ok()
                 && spin(REPLY, |done| server.write(&[0; REPLY][done..])).is_ok()
             {}
@@ -145,7 +147,7 @@ fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<T
     })
 }
 
-/// What rounds take; each is given its number, from 1 on.
+/// Times rounds; `round` is called with the number of each, starting with 1.
 fn timed(mut round: impl FnMut(u64) -> io::Result<()>) -> io::Result<Trip> {
     let mut rounds = Vec::with_capacity((WARM_UP + BATCHES) * BATCH);
     let begin = Instant::now();
@@ -165,10 +167,10 @@ fn timed(mut round: impl FnMut(u64) -> io::Result<()>) -> io::Result<Trip> {
     Ok(Trip::of(&rounds))
 }
 
-/// Asks for no more rounds.
+/// Value that ends the rounds.
 const OVER: u64 = u64::MAX;
 
-/// The same through memory that both see, as rings are: the client looks for the reply, or an eventfd wakes it.
+/// Measures rounds through shared memory, as in rings: the client polls for the reply, or an eventfd wakes it.
 fn in_memory(polls: bool) -> io::Result<Trip> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -201,7 +203,7 @@ fn in_memory(polls: bool) -> io::Result<Trip> {
     })
 }
 
-/// Spins until the counter has come so far.
+/// Spins until the counter has reached this value.
 fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
     let mut patience = Patience::default();
     while counter.load(Ordering::Acquire) < round {
@@ -210,7 +212,7 @@ fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks again at once, for as long as a round may take.
+/// Repeats a check without sleeping, for the maximum time of a round.
 #[derive(Default)]
 struct Patience {
     start: Option<Instant>,
@@ -232,7 +234,7 @@ impl Patience {
     }
 }
 
-/// Moves all of `bytes`, trying again where the socket would block.
+/// Transfers all of `bytes`, retrying when the socket would block.
 fn spin(bytes: usize, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
     let mut patience = Patience::default();
     let mut done = 0;
@@ -248,7 +250,7 @@ fn spin(bytes: usize, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::R
     Ok(())
 }
 
-/// How long the drive itself takes for a 4 KiB read at queue depth 1: the median of a short simulation.
+/// Returns the drive's latency of a 4 KiB read at QD1: the median of a short simulation.
 pub fn read_latency(config: &DriveConfig, state: Precondition, seed: u64) -> Span {
     const READS: u64 = 101;
     let mut drive = Drive::new(config, state, seed);
@@ -257,7 +259,7 @@ pub fn read_latency(config: &DriveConfig, state: Precondition, seed: u64) -> Spa
     let mut done = Vec::new();
     let mut latencies = Vec::new();
     for read in 0..READS {
-        // Spread over the drive, so that no die or line of the map is favoured.
+        // Spread over the drive, so that no die or line of the map is preferred.
         let block = read.wrapping_mul(0x9e37_79b9_7f4a_7c15) % blocks;
         drive.submit(now, Command::read(0, block * 4096, 4096));
         while done.is_empty() && drive.next_event() != Time::NEVER {
@@ -290,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Rounds of 20 us each, some of which take 180 ms because others run.
+    /// Returns rounds of 20 us each, some of which take 180 ms because other programs run.
     fn rounds(count: usize, busy: impl Fn(usize) -> bool) -> Vec<u64> {
         let rounds = (0..count).map(|round| match busy(round) {
             true => 180_000_000,
@@ -302,7 +304,7 @@ mod tests {
     #[test]
     fn a_machine_that_is_busy_at_times_does_not_make_the_floor_higher() {
         let near = |trip: Trip| trip.least >= Span::from_us(20) && trip.least < Span::from_us(21);
-        // On an idle machine; then half of the time, the first half, or for every third round.
+        // On an idle machine; then busy half of the time, in the first half, or for every third round.
         let whole = (WARM_UP + BATCHES) * BATCH;
         for busy in [
             &(|_| false) as &dyn Fn(usize) -> bool,
@@ -317,11 +319,11 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_too_busy_is_not_taken_for_a_slow_one() {
-        // What made `serve` advise a speed of 0: one round, which others kept waiting.
+        // This case made `serve` advise a speed of 0: a single round, which other programs delayed.
         assert!(!Trip::of(&[179_974_000]).sure);
         assert!(!Trip::of(&[]).sure);
         assert!(!Trip::of(&rounds(60, |_| false)).sure, "too few");
-        // Only one batch is left alone.
+        // Only one batch is undisturbed.
         let trip = Trip::of(&rounds(300, |round| !(200..225).contains(&round)));
         assert!(!trip.sure, "{trip:?}");
         // A slow machine is slow in each batch.
@@ -333,7 +335,7 @@ mod tests {
     fn a_fast_drive_is_known_to_be_fast() {
         let sheet = catalogue::drive("p4800x-375").expect("a drive");
         let latency = read_latency(&sheet.config, Precondition::Steady, 1);
-        // S1: about 10 us with a host path; without it less, and not nothing.
+        // S1: about 10 us with a host path; without it less, but more than zero.
         assert!(
             latency > Span::from_us(4) && latency < Span::from_us(12),
             "{latency:?}"

@@ -1,25 +1,27 @@
-//! What connections may take of the server, and how it waits.
+//! Limits on the resources of connections, and on the server's waiting.
 
 use model::Span;
 
-/// What connections may take.
+/// Limits on connections.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Commands of one connection in flight.
+    /// Maximum commands in flight per connection.
     pub commands: u32,
-    /// Bytes that one connection may have in flight, read and written, sent replies not counted.
+    /// Maximum bytes in flight per connection, reads and writes, without replies already sent.
     pub bytes: u64,
-    /// Bytes that all together may have in flight.
+    /// Maximum bytes in flight over all connections.
     pub total_bytes: u64,
-    /// Bytes beyond that for small commands of those who have nothing else under way: nobody is shut out by others.
+    /// Additional bytes for small commands of clients that have nothing else in flight, so that other clients cannot
+    /// block them.
     pub reserve_bytes: u64,
-    /// While somebody waits for room, who holds some and has neither sent nor read a byte for so long is disconnected.
+    /// While a client waits for memory, a client that holds memory and has neither sent nor read a byte for this time
+    /// is disconnected.
     pub patience: Span,
-    /// Spin this long before a deadline instead of sleeping.
+    /// Time of spinning before a deadline, instead of sleeping.
     pub spin_before: Span,
-    /// Spin this long after the last command, where a drive's latency is imitated.
+    /// Time of spinning after the last command, if a drive's latency is imitated.
     pub spin_after: Span,
 }
 

@@ -1,6 +1,6 @@
-//! Figures of the served drives as Prometheus text, and their condition, over just enough HTTP.
+//! Metrics of the served drives in Prometheus text format, and their condition, over a minimal HTTP server.
 //!
-//! One request a connection: GET of `/metrics` or `/healthz`. Left out: everything else that HTTP has.
+//! One request per connection: GET of `/metrics` or `/healthz`. Not supported: all other functions of HTTP.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use crate::protocol::{Address, Clients, Places, Protocol, Service};
 use crate::served::{Reply, Served};
 use crate::stream::{Connection, Stream};
 
-/// Longest request.
+/// Maximum length of a request.
 const LONGEST: usize = 8192;
 
-/// Figures for Prometheus.
+/// The protocol for Prometheus metrics.
 pub const PROTOCOL: Protocol = Protocol {
     option: "metrics",
     value: "ADDR",
@@ -28,7 +28,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read: |_| Ok(Box::new(Metrics)),
 };
 
-/// Listens for those who scrape.
+/// Front end for scrapers.
 #[derive(Debug, Default)]
 pub struct Metrics;
 
@@ -58,7 +58,7 @@ impl Front for Metrics {
     }
 }
 
-/// One request.
+/// A connection with one request.
 #[derive(Debug)]
 struct Scrape;
 
@@ -86,7 +86,7 @@ impl Connection for Scrape {
         );
         out.push(head.as_bytes());
         out.push(text.as_bytes());
-        // What was gathered is sent before the connection is closed.
+        // Collected output is sent before the connection is closed.
         Err(Ending::Left)
     }
 
@@ -97,7 +97,7 @@ impl Connection for Scrape {
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Status, kind and text of what is answered to a request.
+/// Returns status, type and text of the answer to a request.
 fn answer(request: &[u8], port: &mut Port<'_>) -> (&'static str, &'static str, String) {
     match path(request) {
         Err(()) => ("405 Method Not Allowed", PLAIN, String::new()),
@@ -117,7 +117,7 @@ fn answer(request: &[u8], port: &mut Port<'_>) -> (&'static str, &'static str, S
     }
 }
 
-/// The path that a request asks for, without what follows a `?`.
+/// Returns the path of a request, without the part after `?`.
 fn path(request: &[u8]) -> Result<&str, ()> {
     let line = request.split(|byte| *byte == b'\r').next();
     let line = line.and_then(|line| std::str::from_utf8(line).ok());
@@ -126,7 +126,7 @@ fn path(request: &[u8]) -> Result<&str, ()> {
     Ok(target.split('?').next().unwrap_or_default())
 }
 
-/// Whether all drives take writes, and a line for each: its condition and the reasons.
+/// Returns whether all drives accept writes, and a line for each drive with its condition and the reasons.
 fn health(port: &mut Port<'_>) -> (bool, String) {
     let (mut works, mut text) = (true, String::new());
     for index in 0..port.drives() {
@@ -143,7 +143,7 @@ fn health(port: &mut Port<'_>) -> (bool, String) {
     (works, text)
 }
 
-/// A label's value as the format wants it.
+/// Returns a label's value, escaped as the format requires.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {
@@ -157,7 +157,7 @@ fn escaped(value: &str) -> String {
     text
 }
 
-/// One metric of all drives.
+/// A metric of all drives.
 struct Metric {
     name: &'static str,
     kind: &'static str,
@@ -165,7 +165,7 @@ struct Metric {
     values: Vec<f64>,
 }
 
-/// The figures, in Prometheus' text format.
+/// Returns the metrics in Prometheus text format.
 pub fn text(port: &mut Port<'_>) -> String {
     let mut metrics: Vec<Metric> = Vec::new();
     let mut names = Vec::new();
@@ -325,7 +325,7 @@ fn of_health(health: &Health) -> Vec<Figure> {
     ]
 }
 
-/// Model latencies by drive and kind of command.
+/// Appends latencies of the model by drive and kind of command.
 fn latencies(port: &mut Port<'_>, names: &[String], text: &mut String) {
     const NAME: &str = "drivelab_command_latency_seconds";
     text.push_str(&format!(
@@ -339,7 +339,7 @@ fn latencies(port: &mut Port<'_>, names: &[String], text: &mut String) {
     }
 }
 
-/// How late replies are, as a summary.
+/// Appends the lateness of replies, as a summary.
 fn lateness(port: &Port<'_>, text: &mut String) {
     const NAME: &str = "drivelab_lateness_seconds";
     let lateness = port.lateness();
@@ -358,7 +358,7 @@ fn lateness(port: &Port<'_>, text: &mut String) {
     );
 }
 
-/// Quantiles (1 is the longest), sum and count.
+/// Appends quantiles (1 is the maximum), sum and count.
 fn summary(name: &str, labels: &str, histogram: &Histogram, text: &mut String) {
     let quantiles = [
         ("0.5", histogram.percentile(50.0)),

@@ -1,7 +1,7 @@
-//! A connection without socket, clock or event loop: for tests, fuzzing and measuring of protocols.
+//! A connection without socket, clock or event loop: for tests, fuzzing and benchmarks of protocols.
 //!
-//! Commands complete at once, in the order in which the model completes them. An endpoint that is no byte stream has
-//! its descriptors, but no event loop either.
+//! Commands complete at once, in the order in which the model completes them. An endpoint that is not a byte stream
+//! has its descriptors, but no event loop either.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -16,11 +16,11 @@ use crate::port::{Bell, Ending, Endpoint, Load, Port, Ready};
 use crate::served::{Reply, Served};
 use crate::stream::Connection;
 
-/// A connection, the drives it talks to, and nothing else.
+/// A connection and its drives.
 pub struct Offline<C> {
-    /// The drives.
+    /// The drives of the connection.
     pub drives: Vec<Served>,
-    /// The connection.
+    /// The connection under test.
     pub connection: C,
     out: Outbox,
     left: Vec<u8>,
@@ -34,20 +34,20 @@ pub struct Offline<C> {
 }
 
 impl<C: Connection> Offline<C> {
-    /// Opens the connection; its greeting is the beginning of what [`Offline::send`] returns.
+    /// Opens the connection; [`Offline::send`] returns its greeting first.
     ///
     /// # Errors
-    /// That of the connection, or that descriptors have run out.
+    /// An error of the connection, or no descriptors are left.
     pub fn new(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
         let mut offline = Offline::bare(drives, connection, limits)?;
         offline.with(|connection, out, port| connection.open(out, port))?;
         Ok(offline)
     }
 
-    /// Gives the connection bytes, lets all its commands complete, and returns what it has to say.
+    /// Passes bytes to the connection, completes all its commands, and returns its output.
     ///
     /// # Errors
-    /// The end of the connection; what it had to say before is lost.
+    /// The end of the connection; its previous output is lost.
     pub fn send(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
         self.left.extend_from_slice(bytes);
         loop {
@@ -77,10 +77,10 @@ impl<C: Connection> Offline<C> {
 }
 
 impl Offline<Box<dyn Endpoint>> {
-    /// An endpoint that is no byte stream, opened.
+    /// Returns an opened endpoint that is not a byte stream.
     ///
     /// # Errors
-    /// That of the endpoint, or that descriptors have run out.
+    /// An error of the endpoint, or no descriptors are left.
     pub fn of_endpoint(
         drives: Vec<Served>,
         endpoint: Box<dyn Endpoint>,
@@ -91,7 +91,7 @@ impl Offline<Box<dyn Endpoint>> {
         Ok(offline)
     }
 
-    /// A turn of the event loop: what is ready is taken, and all commands complete.
+    /// Runs a turn of the event loop: takes ready input, and completes all commands.
     ///
     /// # Errors
     /// The end of the endpoint.
@@ -121,7 +121,7 @@ impl Offline<Box<dyn Endpoint>> {
 }
 
 impl<C> Offline<C> {
-    /// Nothing has been said.
+    /// Returns the state before any input.
     fn bare(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
         Ok(Offline {
             drives,
@@ -138,7 +138,7 @@ impl<C> Offline<C> {
         })
     }
 
-    /// Lets all commands complete and hands their replies over; whether there were any.
+    /// Completes all commands and passes their replies on. Returns whether there were any.
     fn replies(
         &mut self,
         mut reply_to: impl FnMut(&mut Offline<C>, &Reply) -> Result<(), Ending>,
@@ -160,8 +160,8 @@ impl<C> Offline<C> {
         Ok(any)
     }
 
-    /// From now on the model's time goes on with the wall's, this many times as fast; commands complete at once all the
-    /// same.
+    /// Makes the model's time advance with wall-clock time from now, multiplied by `speed`; commands still complete at
+    /// once.
     pub fn at_speed(&mut self, speed: f64) {
         self.clock = Clock::new(speed);
     }
@@ -169,7 +169,7 @@ impl<C> Offline<C> {
     /// Calls the connection with a port.
     ///
     /// # Errors
-    /// What the call returns.
+    /// The error of the call.
     pub fn with<T>(
         &mut self,
         what: impl FnOnce(&mut C, &mut Outbox, &mut Port<'_>) -> Result<T, Ending>,

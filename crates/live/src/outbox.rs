@@ -1,11 +1,11 @@
-//! Bytes on their way to a client, in one piece so that many replies leave with one system call.
+//! Output buffer of a client: contiguous, so that many replies are sent with one system call.
 //!
-//! The buffer is zeroed once and then used again, so growing by a block costs nothing but the copy of its data.
+//! The buffer is zeroed once and then reused, so growing by a block only costs the copy of its data.
 
-/// Shrinks to this many bytes when it has become empty after a burst.
+/// Size to which an empty buffer shrinks after a burst.
 const KEEP: usize = 256 << 10;
 
-/// From here on it grows by so much, and not to twice as much.
+/// Size at and above which the buffer grows in steps of this size, instead of doubling.
 const STEP: usize = 8 << 20;
 
 /// Bytes that wait to be sent.
@@ -29,7 +29,7 @@ impl Outbox {
         let start = self.filled;
         self.filled += bytes;
         if self.filled > self.buffer.len() {
-            // Twice as much as long as it is little, then in steps.
+            // Doubles while it is small, then grows in steps.
             let target = if self.filled < STEP {
                 self.filled.next_power_of_two().max(4096)
             } else {
@@ -41,22 +41,22 @@ impl Outbox {
         &mut self.buffer[start..self.filled]
     }
 
-    /// Takes back the last `bytes` bytes (a reply that turned out otherwise).
+    /// Removes the last `bytes` bytes (of a reply that was replaced).
     pub fn shrink(&mut self, bytes: usize) {
         self.filled = self.filled.saturating_sub(bytes).max(self.sent);
     }
 
-    /// What has not been sent.
+    /// Returns the unsent bytes.
     pub fn unsent(&self) -> &[u8] {
         &self.buffer[self.sent..self.filled]
     }
 
-    /// Bytes that have not been sent.
+    /// Returns the number of unsent bytes.
     pub fn len(&self) -> usize {
         self.filled - self.sent
     }
 
-    /// Bytes of memory that it takes until all has been sent.
+    /// Returns the bytes of memory that are used until all has been sent.
     pub fn memory(&self) -> usize {
         if self.is_empty() {
             0
@@ -65,12 +65,12 @@ impl Outbox {
         }
     }
 
-    /// Whether all has been sent.
+    /// Checks whether all has been sent.
     pub fn is_empty(&self) -> bool {
         self.sent == self.filled
     }
 
-    /// The first `bytes` of the unsent ones have been sent.
+    /// Records that the first `bytes` unsent bytes have been sent.
     pub fn sent(&mut self, bytes: usize) {
         self.sent = (self.sent + bytes).min(self.filled);
         if self.is_empty() {

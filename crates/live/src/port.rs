@@ -1,9 +1,9 @@
-//! What stands between front ends and the rest of the server.
+//! Interface between front ends and the rest of the server.
 //!
-//! A [`Front`] makes an [`Endpoint`] of each connection that comes in. The event loop tells an endpoint what has
-//! happened and hands it a [`Port`], through which it submits commands, watches file descriptors and rings other
-//! endpoints. An error ends that endpoint with a logged reason, never the server. An endpoint that is gone while
-//! commands are in flight hears nothing more of them.
+//! A [`Front`] makes an [`Endpoint`] of each incoming connection. The event loop calls the endpoint on events and
+//! passes it a [`Port`], through which the endpoint submits commands, watches file descriptors and wakes other
+//! endpoints. An error ends that endpoint with a logged reason, never the server. An endpoint that ends while commands
+//! are in flight is not called for them any more.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -17,22 +17,22 @@ use crate::lateness::Lateness;
 use crate::limits::Limits;
 use crate::served::{Reply, Request, Served};
 
-/// A connected socket, not blocking.
+/// A connected, non-blocking socket.
 pub type Socket = OwnedFd;
 
-/// Why a connection ends.
+/// Reason for the end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// The client went, or said that it would.
+    /// The client disconnected, or announced it.
     Left,
-    /// The client broke the rules: logged.
+    /// The client violated the protocol: logged.
     Broke(String),
-    /// Something failed here or on the way: logged.
+    /// An error here or in transit: logged.
     Failed(String),
 }
 
 impl Ending {
-    /// The client broke the rules in this way.
+    /// Returns the ending for this protocol violation.
     pub fn broke(how: impl Into<String>) -> Ending {
         Ending::Broke(how.into())
     }
@@ -48,76 +48,77 @@ impl From<rustix::io::Errno> for Ending {
     }
 }
 
-/// What happened to a file descriptor.
+/// Events of a file descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {
-    /// Which: the key given to [`Port::watch`]; the socket of a [`crate::Stream`] is 0.
+    /// The key given to [`Port::watch`]; the socket of a [`crate::Stream`] has key 0.
     pub key: u32,
-    /// Bytes, or the end of them, can be read.
+    /// Whether bytes, or the end of the input, can be read.
     pub readable: bool,
-    /// There is room to write.
+    /// Whether there is space to write.
     pub writable: bool,
-    /// The other side has gone, both ways.
+    /// Whether the other side has closed both directions.
     pub hangup: bool,
 }
 
-/// What an endpoint wants to hear of a file descriptor.
+/// Events of a file descriptor that an endpoint wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interest {
-    /// That it can be read.
+    /// Readability.
     pub read: bool,
-    /// That it can be written.
+    /// Writability.
     pub write: bool,
 }
 
 impl Interest {
-    /// Reading only.
+    /// Only readability.
     pub const READ: Interest = Interest {
         read: true,
         write: false,
     };
 }
 
-/// Something that happened to a drive, for all who are connected to it.
+/// An event of a drive, for all endpoints that are connected to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// SMART's critical warning bits, temperature or spare have changed.
     Health,
     /// The namespace's format, size or identify data have changed.
     Namespace,
-    /// The drive has lost its power and come back: commands in flight were lost, and the volatile cache.
+    /// The drive has lost power and restarted: commands in flight and the volatile cache were lost.
     PowerCut,
 }
 
-/// One connection, as the event loop sees it.
+/// A connection, as the event loop sees it.
 ///
-/// A byte-stream protocol does not implement this but [`crate::Connection`], inside a [`crate::Stream`].
+/// A byte-stream protocol implements [`crate::Connection`] instead, inside a [`crate::Stream`].
 pub trait Endpoint {
-    /// Called once: the place to watch file descriptors.
+    /// Called once, to watch file descriptors.
     ///
     /// # Errors
-    /// Why the connection cannot be served.
+    /// The reason why the connection cannot be served.
     fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending>;
 
-    /// A watched descriptor is ready (level-triggered; it may not be after all).
+    /// Called when a watched descriptor is ready (level-triggered; it may turn out not to be).
     ///
     /// # Errors
     /// The end of this connection.
     fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending>;
 
-    /// One of its commands has completed. Data moves now: [`Served::read`], [`Served::write`].
+    /// Called when one of its commands has completed. Data is transferred now: [`Served::read`], [`Served::write`].
     ///
     /// # Errors
     /// The end of this connection.
     fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending>;
 
-    /// All that was ready, or had completed, has been handed over: send what was gathered.
+    /// Called after all ready input and completions have been passed on: sends the collected output.
     ///
     /// # Errors
     /// The end of this connection.
     fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending>;
 
-    /// While the loop spins: looks for work that no descriptor announces (rings in shared memory). Whether there was.
+    /// Called while the loop spins: checks for work that no descriptor announces (rings in shared memory). Returns
+    /// whether there was any.
     ///
     /// # Errors
     /// The end of this connection.
@@ -125,17 +126,19 @@ pub trait Endpoint {
         Ok(false)
     }
 
-    /// Whether it is a user of drives, which the fault `drop` cuts off; not so those that watch or control.
+    /// Checks whether it is a client of drives, which the fault `drop` disconnects; monitoring and control connections
+    /// are not.
     fn is_client(&self) -> bool {
         true
     }
 
-    /// Whether [`Endpoint::poll`] and [`Endpoint::park`] do anything.
+    /// Checks whether [`Endpoint::poll`] and [`Endpoint::park`] do anything.
     fn polls(&self) -> bool {
         false
     }
 
-    /// The loop is about to sleep: ask the client to announce new work. Whether some has come in the meantime.
+    /// Called before the loop sleeps: asks the client to announce new work. Returns whether some has arrived in the
+    /// meantime.
     ///
     /// # Errors
     /// The end of this connection.
@@ -143,7 +146,7 @@ pub trait Endpoint {
         Ok(false)
     }
 
-    /// About every 100 ms while anything is connected: keep-alive and the like.
+    /// Called about every 100 ms while anything is connected: keep-alive and similar checks.
     ///
     /// # Errors
     /// The end of this connection.
@@ -151,7 +154,7 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Something happened to the drive of this index.
+    /// Called after an event of the drive with this index.
     ///
     /// # Errors
     /// The end of this connection.
@@ -164,7 +167,7 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Another endpoint called [`Port::ring`].
+    /// Called after another endpoint called [`Port::ring`].
     ///
     /// # Errors
     /// The end of this connection.
@@ -173,53 +176,53 @@ pub trait Endpoint {
     }
 }
 
-/// Makes endpoints of connections. What the connections of one front share (a subsystem's controllers) it gives them
-/// in an `Rc<RefCell<_>>`: all run in one thread.
+/// Makes endpoints of connections. State that the connections of one front end share (a subsystem's controllers) is in
+/// an `Rc<RefCell<_>>`: all run in one thread.
 pub trait Front {
-    /// What it is, for messages: `NBD`, `NVMe/TCP`.
+    /// Returns the name for messages: `NBD`, `NVMe/TCP`.
     fn name(&self) -> &'static str;
 
-    /// A connection has come in from `peer`.
+    /// Called for a new connection from `peer`.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The reason why it is rejected.
     fn accept(&mut self, socket: Socket, peer: &str) -> Result<Box<dyn Endpoint>, String>;
 }
 
-/// Payload of a command that needs little memory.
+/// Maximum payload of a small command in bytes.
 const SMALL: u64 = 128 << 10;
 
-/// What an endpoint has under way.
+/// Load of an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     pub(crate) commands: u32,
     pub(crate) bytes: u64,
     pub(crate) buffered: u64,
-    /// Memory of replies that have not been sent.
+    /// Memory of unsent replies.
     pub(crate) unsent: u64,
-    /// Requests that came in and have not been taken.
+    /// Received bytes of requests that have not been taken.
     pub(crate) untaken: u64,
-    /// Bytes that have come in and gone out so far.
+    /// Bytes received and sent so far.
     pub(crate) moved: u64,
-    /// The last that asked for room was refused it.
+    /// Whether the last request for space was rejected.
     pub(crate) refused: bool,
-    /// It was refused room because of what others have, since that was looked at.
+    /// Whether space was refused because of other endpoints since the last check.
     pub(crate) starved: bool,
 }
 
 impl Load {
-    /// Bytes of memory it may stand for.
+    /// Returns the bytes of memory that are attributed to it.
     #[inline]
     pub(crate) fn held(&self) -> u64 {
         self.bytes + self.buffered + self.unsent + self.untaken
     }
 
-    /// Of it what stays until the client reads, or sends the rest.
+    /// Returns the part of this memory that is held until the client reads, or sends the rest.
     pub(crate) fn waits_for_client(&self) -> u64 {
         self.buffered + self.unsent
     }
 
-    /// The buffers are gone; how much was in them.
+    /// Records that the buffers are gone, and returns how much was in them.
     pub(crate) fn give_up(&mut self) -> u64 {
         let buffers = self.held() - self.bytes;
         (self.buffered, self.unsent, self.untaken) = (0, 0, 0);
@@ -227,7 +230,7 @@ impl Load {
     }
 }
 
-/// What endpoints ask of the event loop, done when they have returned.
+/// Requests of endpoints to the event loop, executed after the endpoint has returned.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Bell {
     Ring(u32),
@@ -236,7 +239,7 @@ pub(crate) enum Bell {
     Later(Wall, Target, Fault),
 }
 
-/// An endpoint's way to the drives and the event loop.
+/// An endpoint's access to the drives and the event loop.
 pub struct Port<'a> {
     pub(crate) drives: &'a mut [Served],
     pub(crate) lateness: &'a Lateness,
@@ -246,48 +249,49 @@ pub struct Port<'a> {
     pub(crate) wall: Wall,
     pub(crate) me: u32,
     pub(crate) load: &'a mut Load,
-    /// Bytes that all others have in flight.
+    /// Bytes in flight over all other endpoints.
     pub(crate) others: u64,
     pub(crate) bells: &'a mut Vec<Bell>,
     pub(crate) scratch: &'a mut Vec<u8>,
 }
 
 impl Port<'_> {
-    /// This endpoint's number, for [`Port::ring`]. It may be used again after the endpoint has ended.
+    /// Returns this endpoint's number, for [`Port::ring`]. It may be reused after the endpoint has ended.
     pub fn me(&self) -> u32 {
         self.me
     }
 
-    /// How many drives are served.
+    /// Returns the number of served drives.
     pub fn drives(&self) -> usize {
         self.drives.len()
     }
 
-    /// The drive of this index, from 0 to [`Port::drives`].
+    /// Returns the drive with this index, from 0 to [`Port::drives`].
     #[inline]
     pub fn drive(&mut self, index: usize) -> &mut Served {
         &mut self.drives[index]
     }
 
-    /// Wall time at which what is being handled was learnt.
+    /// Returns the wall-clock time at which the current event was detected.
     pub fn wall(&self) -> Wall {
         self.wall
     }
 
-    /// Clock of the server: speed, and model time from wall time.
+    /// Returns the clock of the server: speed, and conversion of wall-clock to virtual time.
     pub fn clock(&self) -> &Clock {
         self.clock
     }
 
-    /// Whether another command may be taken now, one that needs little memory: see [`Port::room_for`].
+    /// Checks whether another small command may be taken now: see [`Port::room_for`].
     #[inline]
     pub fn room(&mut self) -> bool {
         self.room_for(0)
     }
 
-    /// Whether another command with so many bytes of payload may be taken now. Ask before taking a request from the
-    /// input; if not, leave it there: it is offered again when there is room, and now and then. A small one is always
-    /// taken from who has nothing under way, unless very many have done so.
+    /// Checks whether another command with this payload may be taken now. Call it before taking a request from the
+    /// input. If it returns false, leave the request there: it is offered again when there is space, and at intervals.
+    /// A small command of an endpoint with nothing in flight is always accepted, unless very many endpoints have such
+    /// commands.
     #[inline]
     pub fn room_for(&mut self, bytes: u64) -> bool {
         let (load, limits) = (&mut *self.load, self.limits);
@@ -302,25 +306,25 @@ impl Port<'_> {
         !load.refused
     }
 
-    /// Whether the last that asked for room was refused it.
+    /// Checks whether the last request for space was rejected.
     pub(crate) fn refused(&self) -> bool {
         self.load.refused
     }
 
-    /// Counts bytes of payload that are being received for a command not yet submitted; give the negative back when
-    /// it is submitted or given up. Counted against [`Port::room`].
+    /// Counts payload bytes that are being received for a command not yet submitted; call it with the negative number
+    /// when the command is submitted or dropped. The bytes count for [`Port::room`].
     pub fn receiving(&mut self, bytes: i64) {
         self.load.buffered = self.load.buffered.saturating_add_signed(bytes);
     }
 
-    /// Hands a command to the drive of this index. Its reply comes to this endpoint, never before this call returns.
-    /// A command that is out of range or that the drive cannot take gets a reply that says so.
+    /// Submits a command to the drive with this index. Its reply is passed to this endpoint, never before this call
+    /// returns. A command that is out of range or that the drive rejects gets a reply with that outcome.
     #[inline]
     pub fn submit(&mut self, drive: usize, request: Request) {
         self.submit_with(drive, request, &mut |_| true);
     }
 
-    /// The same, with the data of a write for whoever has to have them now ([`Served::submit_with`]).
+    /// Submits a command, with a callback for the data of a write that is needed now ([`Served::submit_with`]).
     #[inline]
     pub fn submit_with(
         &mut self,
@@ -340,12 +344,12 @@ impl Port<'_> {
         drive.submit_with(now, token, &request, fill);
     }
 
-    /// How late replies have been, for those who show it.
+    /// Returns the lateness of replies, for display.
     pub fn lateness(&self) -> &Lateness {
         self.lateness
     }
 
-    /// The time of the model of this drive.
+    /// Returns the time of this drive's model.
     pub fn model_time(&self, drive: usize) -> Time {
         if self.clock.free() {
             self.drives[drive].now()
@@ -359,15 +363,16 @@ impl Port<'_> {
         self.bells.push(Bell::Ring(endpoint));
     }
 
-    /// Tells all endpoints, this one too, after it has returned.
+    /// Notifies all endpoints, including this one, after it has returned.
     pub fn notify(&mut self, drive: usize, notice: Notice) {
         self.bells.push(Bell::Notice(drive, notice));
     }
 
-    /// Lets a fault happen, those that end connections after this endpoint has returned; all endpoints are told.
+    /// Injects a fault; faults that end connections happen after this endpoint has returned. All endpoints are
+    /// notified.
     ///
     /// # Errors
-    /// Why the drive or member cannot have it.
+    /// The reason why the drive or member cannot have the fault.
     pub fn fault(&mut self, target: Target, fault: Fault) -> Result<(), String> {
         let drive = target.drive;
         let now = self.model_time(drive);
@@ -383,7 +388,7 @@ impl Port<'_> {
         Ok(())
     }
 
-    /// As [`Port::fault`], at this time or count, which begins now.
+    /// Injects a fault as [`Port::fault`] does, at this time or count, which begins now.
     ///
     /// # Errors
     /// As [`Port::fault`].
@@ -404,20 +409,20 @@ impl Port<'_> {
         }
     }
 
-    /// Begins to watch a descriptor; [`Ready::key`] will be `key`. It must be given up ([`Port::unwatch`] or closing
-    /// it) by the endpoint.
+    /// Begins to watch a descriptor; [`Ready::key`] will be `key`. The endpoint must stop watching ([`Port::unwatch`]
+    /// or closing the descriptor).
     ///
     /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Errors of `epoll_ctl`.
     pub fn watch(&self, fd: impl AsFd, key: u32, interest: Interest) -> Result<(), Ending> {
         let data = epoll::EventData::new_u64(u64::from(self.me) << 32 | u64::from(key));
         Ok(epoll::add(self.epoll, fd, data, flags(interest))?)
     }
 
-    /// Changes what is watched for.
+    /// Changes the watched events.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Errors of `epoll_ctl`.
     pub fn rewatch(&self, fd: impl AsFd, key: u32, interest: Interest) -> Result<(), Ending> {
         let data = epoll::EventData::new_u64(u64::from(self.me) << 32 | u64::from(key));
         Ok(epoll::modify(self.epoll, fd, data, flags(interest))?)
@@ -426,7 +431,7 @@ impl Port<'_> {
     /// Stops watching a descriptor.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Errors of `epoll_ctl`.
     pub fn unwatch(&self, fd: impl AsFd) -> Result<(), Ending> {
         Ok(epoll::delete(self.epoll, fd)?)
     }

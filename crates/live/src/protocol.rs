@@ -1,7 +1,7 @@
-//! What the program knows of a front end: its option, its settings, how to serve by it and how to reach what is served.
+//! Description of a front end: its option, its settings, how it serves and how clients reach the served drives.
 //!
-//! A front end is a folder with a [`Protocol`] and a word in the table at the end of `lib.rs`. The command line, the
-//! sockets and what is said at the start are made from these.
+//! A front end is a folder with a [`Protocol`] and an entry in the table at the end of `lib.rs`. The command line, the
+//! sockets and the messages at the start are made from these.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::port::Front;
 use crate::served::Served;
 use crate::setup::Setup;
 
-/// An address, with the port that the kernel chose if that was left to it.
+/// An address; if the kernel chose the port, this is the chosen port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
-    /// Of TCP.
+    /// Address and port of TCP.
     Tcp(SocketAddr),
     /// The file of a Unix socket.
     Unix(PathBuf),
-    /// A Unix socket that listens already and was passed on by systemd's protocol: the first, the second, ...
+    /// A listening Unix socket that was passed on by systemd's protocol; the index of the socket.
     Passed(usize),
 }
 
@@ -28,7 +28,7 @@ pub enum Address {
 pub enum Places {
     /// At any number of addresses: `HOST:PORT`, `unix:PATH`, and, if `passed`, `systemd`.
     Addresses {
-        /// Sockets that are passed on are taken too.
+        /// Whether sockets that are passed on are accepted too.
         passed: bool,
     },
     /// At the file of a Unix socket for each drive, in order.
@@ -37,103 +37,103 @@ pub enum Places {
     File,
 }
 
-/// Who connects to it.
+/// Kind of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clients {
-    /// Users of drives, over the socket.
+    /// Clients of drives, over the socket.
     OverSocket,
-    /// Users of drives, over memory that they share.
+    /// Clients of drives, over shared memory.
     OverMemory,
-    /// Those who watch or control.
+    /// Monitoring or control clients.
     Watchers,
 }
 
-/// An option that is a front end's own.
+/// An option of a front end.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Without dashes.
+    /// Name without dashes.
     pub name: &'static str,
-    /// What is shown in place of its value; none for a switch.
+    /// Placeholder for the value; `None` for a switch.
     pub value: Option<&'static str>,
-    /// The values that it can have, the first by default, and what each means; none if it can have any.
+    /// Allowed values with their meaning, the first is the default; empty if any value is allowed.
     pub values: &'static [(&'static str, &'static str)],
-    /// Another that must be given with it.
+    /// Another option that is required with it.
     pub requires: Option<&'static str>,
-    /// For those who ask.
+    /// Help text.
     pub help: &'static str,
 }
 
-/// What was asked for.
+/// Parameters from the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// At how many addresses.
+    /// Number of addresses.
     pub addresses: usize,
     /// Names of the drives, as they are exported.
     pub names: Vec<String>,
-    /// Settings that were given, with their values; an empty one for a switch.
+    /// Given settings with their values; an empty value for a switch.
     pub settings: Vec<(&'static str, String)>,
 }
 
 impl Asked {
-    /// The value of a setting, if it was given or has one by default.
+    /// Returns the value of a setting, if it was given or has a default.
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether a switch is on.
+    /// Checks whether a switch is on.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 }
 
-/// A front end as it was asked for.
+/// A front end with its parameters.
 pub trait Service {
-    /// What it changes of a drive before it is opened.
+    /// Changes the setup of a drive before it is opened.
     fn set_up(&self, _setup: &mut Setup) {}
 
-    /// Whether it can serve a drive that has been opened.
+    /// Checks whether it can serve an open drive.
     ///
     /// # Errors
-    /// Why not, and what would be right.
+    /// The reason why not, and what would be right.
     fn accepts(&self, _drive: &Served) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// The front end behind the socket of this number.
+    /// Returns the front end for the socket with this number.
     fn front(&self, number: usize) -> Box<dyn Front>;
 
-    /// How to reach the drive of this index: lines to be copied.
+    /// Returns lines on how to reach the drive with this index, for copying.
     fn drive_lines(&self, _index: usize, _drive: &Served, _at: &[Address]) -> Vec<String> {
         Vec::new()
     }
 
-    /// How to reach all of it: lines to be copied.
+    /// Returns lines on how to reach all drives, for copying.
     fn lines(&self, _at: &Address) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A front end.
+/// Description of a front end.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
-    /// The option that says where, without dashes.
+    /// Option for its address, without dashes.
     pub option: &'static str,
-    /// What is shown in place of an address.
+    /// Placeholder for the address.
     pub value: &'static str,
-    /// For those who ask.
+    /// Help text.
     pub help: &'static str,
     /// Where it can be reached.
     pub places: Places,
-    /// Who connects.
+    /// Kind of its clients.
     pub clients: Clients,
-    /// Options of its own.
+    /// Its own options.
     pub settings: &'static [Setting],
-    /// Reads what was asked for.
+    /// Reads the parameters from the command line.
     pub read: fn(&Asked) -> Result<Box<dyn Service>, Problems>,
 }
 
-/// This is wrong with the command line; `help` says what would be right.
+/// Returns a problem of the command line; `help` states what would be right.
 pub fn on_command_line(what: impl Into<String>, help: &str) -> Problem {
     Problem {
         origin: "command line".into(),

@@ -1,47 +1,48 @@
-//! What a user asks for: which drive, how large, where its data shall be. `Setup::open` makes a served drive of it.
+//! The user's configuration of a served drive: which drive, its size, and the place of its data. `Setup::open` opens
+//! the drive.
 
 use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use model::media::Precondition;
 
-/// Where the data of a drive shall be.
+/// Place of a drive's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoreChoice {
-    /// In memory.
+    /// In memory, lost when the server ends.
     Memory,
-    /// In this file, with the state beside it.
+    /// In this file, with the state in a file next to it.
     File(PathBuf),
 }
 
-/// A drive as it was asked for.
+/// Configuration of a served drive.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// From the catalogue.
+    /// Sheet of the drive in the catalogue.
     pub sheet: DriveSheet,
     /// Name under which it is exported.
     pub name: String,
     /// Serial number.
     pub serial: String,
-    /// Bytes of the namespace; if not said, as many as an existing store has, or the whole drive.
+    /// Bytes of the namespace; if `None`, the size of an existing store, or the whole drive.
     pub size: Option<u64>,
-    /// Where the data shall be.
+    /// Place of the data.
     pub store: StoreChoice,
-    /// Number of the LBA format that a new store is in, and an existing one must be in; if not said, the first, or
-    /// that which it is in.
+    /// Number of the LBA format of a new store, which an existing store must also have; if `None`, the first format,
+    /// or that of the existing store.
     pub lba_format: Option<usize>,
-    /// How many of the drive's formats are not its own: the last ones.
+    /// Number of formats that are not the drive's own; these are the last ones.
     pub added_formats: usize,
-    /// State of the drive at the start; if not said, what an existing store remembers, or the steady state.
+    /// Initial state of the drive; if `None`, the saved state of an existing store, or the steady state.
     pub precondition: Option<Precondition>,
-    /// Feeds its random streams.
+    /// Seed of its random streams.
     pub seed: u64,
-    /// Whether a pool goes on without a log that is not there: what only that had is lost then.
+    /// Whether a pool may be opened without a missing log; data that only the log has is then lost.
     pub accept_loss: bool,
 }
 
 impl Setup {
-    /// All of this drive, in memory, in its steady state unless that is changed.
+    /// Returns the setup of a whole drive, in memory, in steady state.
     pub fn new(sheet: DriveSheet) -> Setup {
         Setup {
             name: sheet.id.clone(),

@@ -1,8 +1,8 @@
 //! A byte stream as an endpoint: sockets, buffers and flow control here, the protocol in a [`Connection`].
 //!
-//! Input is read into one buffer that all connections share; what a connection leaves (half a header, or requests for
-//! which there is no room) is kept until more comes or replies have gone. While a client does not take its replies,
-//! nothing more is read from it: it holds up only itself.
+//! Input is read into one buffer that all connections share. Bytes that a connection does not take (half a header, or
+//! requests without space) are kept until more arrives or replies have been sent. While a client does not take its
+//! replies, nothing more is read from it, so it delays only itself.
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -11,18 +11,18 @@ use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Interest, Notice, Port, Ready, Socket};
 use crate::served::Reply;
 
-/// Bytes read at a time.
+/// Bytes read at once.
 const READ: usize = 256 << 10;
 
-/// Unsent bytes from which on nothing more is read.
+/// Number of unsent bytes at and above which nothing more is read.
 const FULL: usize = 4 << 20;
 
-/// Memory that is kept for what a connection leaves: half a head is seldom more.
+/// Memory that is kept for untaken bytes: more than half a header is rare.
 const KEEP: usize = 4096;
 
-/// A protocol over a byte stream, without the socket: a state machine that can be tested and fuzzed by itself.
+/// A protocol over a byte stream, without the socket: a state machine that can be tested and fuzzed alone.
 pub trait Connection {
-    /// The client has connected: the place for a greeting.
+    /// Called when the client has connected, to send a greeting.
     ///
     /// # Errors
     /// The end of this connection.
@@ -30,12 +30,12 @@ pub trait Connection {
         Ok(())
     }
 
-    /// Bytes that came in, with those left over from before; returns how many of them were used. The rest is offered
-    /// again with more. Payload should be taken as it comes; only the beginning of a message may be left, at most
-    /// some kilobytes, and requests for which there is no [`Port::room`].
+    /// Called with received bytes, including those left over from before; returns the number of bytes used. The rest
+    /// is passed again with more. Payload should be taken as it arrives. Only the beginning of a message may be left,
+    /// at most some kilobytes, and requests for which there is no [`Port::room`].
     ///
     /// # Errors
-    /// The end of this connection; what is in `out` is still sent as far as the socket takes it.
+    /// The end of this connection; `out` is still sent if the socket accepts it.
     fn input(
         &mut self,
         bytes: &[u8],
@@ -43,7 +43,7 @@ pub trait Connection {
         port: &mut Port<'_>,
     ) -> Result<usize, Ending>;
 
-    /// What is in `out` is about to be sent: the place to add what has been gathered elsewhere.
+    /// Called before `out` is sent, to add output that has been collected elsewhere.
     #[inline]
     fn sending(&mut self, _out: &mut Outbox) {}
 
@@ -52,15 +52,15 @@ pub trait Connection {
         true
     }
 
-    /// A command of this connection has completed. Data moves now: [`crate::Served::read`] into `out.grow(..)`,
-    /// [`crate::Served::write`] from what was received.
+    /// Called when a command of this connection has completed. Data is transferred now: [`crate::Served::read`] into
+    /// `out.grow(..)`, [`crate::Served::write`] from the received bytes.
     ///
     /// # Errors
     /// The end of this connection.
     fn reply(&mut self, reply: &Reply, out: &mut Outbox, port: &mut Port<'_>)
     -> Result<(), Ending>;
 
-    /// There is room, perhaps again, for requests that were taken but not submitted.
+    /// Called when there may be space again for requests that were taken but not submitted.
     ///
     /// # Errors
     /// The end of this connection.
@@ -106,13 +106,13 @@ pub struct Stream<C> {
     connection: C,
     out: Outbox,
     left: Vec<u8>,
-    /// The connection has left requests for want of room.
+    /// Whether the connection has left requests because of missing space.
     stalled: bool,
     watched: Interest,
 }
 
 impl<C: Connection> Stream<C> {
-    /// A connection over this socket, which must not block.
+    /// Returns a connection over this socket, which must not block.
     pub fn new(socket: Socket, connection: C) -> Stream<C> {
         Stream {
             socket,
@@ -144,7 +144,7 @@ impl<C: Connection> Stream<C> {
         end
     }
 
-    /// Gives bytes to the connection and keeps what it leaves.
+    /// Passes bytes to the connection and keeps those that it does not take.
     fn offer(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<(), Ending> {
         port.load.refused = false;
         let used = self.connection.input(bytes, &mut self.out, port)?;
@@ -204,7 +204,7 @@ impl<C: Connection> Endpoint for Stream<C> {
         if ready.readable && self.watched.read {
             let end = self.receive(port);
             if end.is_err() {
-                // A last word to the client, if it still listens.
+                // A last message to the client, if it still reads.
                 let _ = self.send(port);
                 return end;
             }

@@ -1,8 +1,9 @@
-//! Measures any NVMe/TCP or NBD target with a client that never sleeps.
+//! Benchmark of any NVMe/TCP or NBD target, with a client that never sleeps.
 //!
-//! One connection, one thread, busy all the time: commands that are due are sent with one system call, and what has
-//! come is taken with one. So the client adds as little as a client with the kernel's TCP can. Latency is from before
-//! the sending system call to after the receiving one. Left out: several connections, verification of data.
+//! One connection and one thread that is always busy: due commands are sent with one system call, and received bytes
+//! are read with one. So the client adds as little latency as is possible with the kernel's TCP. Latency is measured
+//! from before the sending system call to after the receiving one. Not supported: several connections, verification of
+//! data.
 
 mod nbd;
 mod nvme;
@@ -21,26 +22,26 @@ pub use uri::Uri;
 
 use crate::outbox::Outbox;
 
-/// Bytes taken with one system call.
+/// Bytes read with one system call.
 const INPUT: usize = 1 << 20;
-/// How long a target may be silent.
+/// Time after which a silent target is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is done.
+/// Access pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Reads one after the other.
+    /// Sequential reads.
     Read,
-    /// Writes one after the other.
+    /// Sequential writes.
     Write,
-    /// Reads anywhere.
+    /// Random reads.
     RandRead,
-    /// Writes anywhere.
+    /// Random writes.
     RandWrite,
 }
 
 impl Pattern {
-    /// All of them, by fio's names.
+    /// All patterns, by fio's names.
     pub const ALL: [(&'static str, Pattern); 4] = [
         ("read", Pattern::Read),
         ("write", Pattern::Write),
@@ -57,42 +58,42 @@ impl Pattern {
     }
 }
 
-/// One measurement.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What is done.
+    /// Access pattern.
     pub pattern: Pattern,
     /// Bytes of a command.
     pub block: u32,
-    /// Commands under way.
+    /// Queue depth.
     pub depth: u16,
-    /// How long is measured.
+    /// Measured time.
     pub time: Duration,
-    /// Not measured before that.
+    /// Warm-up time, which is not measured.
     pub ramp: Duration,
-    /// Ends before its time when so many commands have been measured.
+    /// Number of measured commands after which the measurement ends early.
     pub commands: u64,
-    /// Digests, over NVMe/TCP: bit 0 of headers, bit 1 of data.
+    /// Digests for NVMe/TCP: bit 0 of headers, bit 1 of data.
     pub digests: u8,
 }
 
-/// What came of it.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Commands that completed in the time measured.
+    /// Commands that completed in the measured time.
     pub commands: u64,
     /// Commands that failed.
     pub errors: u64,
-    /// Seconds measured.
+    /// Measured time in seconds.
     pub seconds: f64,
-    /// Their latencies.
+    /// Latencies of the measured commands.
     pub latencies: Histogram,
-    /// CPU seconds of this client, all of the process.
+    /// CPU seconds of this client, over the whole process.
     pub client_cpu_seconds: f64,
 }
 
 impl Measured {
-    /// Commands a second.
+    /// Returns the commands per second.
     pub fn iops(&self) -> f64 {
         if self.seconds > 0.0 {
             self.commands as f64 / self.seconds
@@ -102,18 +103,18 @@ impl Measured {
     }
 }
 
-/// A protocol's client, once a connection stands.
+/// A protocol's client after the connection has been established.
 trait Session {
-    /// Bytes of the target.
+    /// Returns the bytes of the target.
     fn bytes(&self) -> u64;
 
-    /// Most bytes of a command.
+    /// Returns the maximum bytes of a command.
     fn most(&self) -> u32;
 
-    /// Asks for a command; `tag` is below the depth.
+    /// Sends a command; `tag` is below the depth.
     fn send(&mut self, tag: u16, write: bool, offset: u64, payload: &[u8], out: &mut Outbox);
 
-    /// Takes bytes; calls `done` with the tag of each command that completed and whether it succeeded.
+    /// Processes received bytes; calls `done` with the tag of each completed command and whether it succeeded.
     fn input(
         &mut self,
         bytes: &[u8],
@@ -167,7 +168,7 @@ impl Socket {
     }
 }
 
-/// A socket that does not block, and what waits to be sent.
+/// A non-blocking socket, with the bytes that wait to be sent.
 struct Pipe {
     socket: Socket,
     out: Outbox,
@@ -184,7 +185,7 @@ impl Pipe {
         })
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends waiting bytes until the socket accepts no more.
     #[inline]
     fn send(&mut self) -> Result<(), String> {
         while !self.out.is_empty() {
@@ -198,7 +199,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// What has come, in `self.input`; none if nothing.
+    /// Receives bytes into `self.input`; `None` if there are none.
     #[inline]
     fn receive(&mut self) -> Result<Option<usize>, String> {
         match self.socket.read(&mut self.input) {
@@ -213,7 +214,7 @@ impl Pipe {
         }
     }
 
-    /// Exchanges bytes until `step`, which is given what came, says that it has what it wants.
+    /// Exchanges bytes until `step`, which is called with received bytes, returns a result.
     fn until<T>(
         &mut self,
         mut step: impl FnMut(&[u8], &mut Outbox) -> Result<Option<T>, String>,
@@ -235,7 +236,7 @@ impl Pipe {
 /// Measures a target.
 ///
 /// # Errors
-/// Why it cannot be measured.
+/// The reason why it cannot be measured.
 pub fn measure(uri: &Uri, job: &Job) -> Result<Measured, String> {
     match uri {
         Uri::NvmeTcp { address, nqn } => {
@@ -253,7 +254,7 @@ pub fn measure(uri: &Uri, job: &Job) -> Result<Measured, String> {
     }
 }
 
-/// Where the next command goes.
+/// Addresses of the next commands.
 struct Offsets {
     random: Option<Random>,
     blocks: u64,
@@ -351,7 +352,7 @@ fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &Job) -> Result<Measured
     Ok(measured)
 }
 
-/// CPU time of this process so far.
+/// Returns the CPU time of this process so far.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

@@ -32,19 +32,19 @@ fn be64(bytes: &[u8]) -> u64 {
     u64::from(be32(bytes)) << 32 | u64::from(be32(&bytes[4..]))
 }
 
-/// A connection in transmission.
+/// A connection in the transmission phase.
 pub(super) struct Export {
     bytes: u64,
     length: u32,
     write: bool,
-    /// The beginning of a reply.
+    /// The received part of a reply header.
     head: Vec<u8>,
-    /// Of the reply's data that is coming: bytes still to come, and its tag.
+    /// Data of the current reply: the bytes that have not arrived, and its tag.
     coming: u32,
     tag: u16,
 }
 
-/// Answers come in pieces: gathers until there are `bytes`.
+/// Collects pieces of an answer until there are `bytes` bytes.
 fn take(pipe: &mut Pipe, gathered: &mut Vec<u8>, bytes: usize) -> Result<Vec<u8>, String> {
     if gathered.len() < bytes {
         pipe.until(|came, _| {

@@ -1,4 +1,4 @@
-//! The client of NVMe/TCP: an admin connection, which stays idle, and one I/O queue.
+//! The client of NVMe/TCP: an admin connection, which remains idle, and one I/O queue.
 
 use super::{Job, Pipe, Session, Socket};
 use crate::nvme::DISCOVERY_NQN;
@@ -16,12 +16,12 @@ const HOST_NQN: &str = "nqn.2026-11.org.drivelab:bench-target";
 const HOST_ID: [u8; 16] = *b"drivelab-bench-t";
 /// Enable; queue entries of 64 and 16 bytes.
 const ENABLE: u32 = 1 | 6 << 16 | 4 << 20;
-/// Any controller.
+/// Identifier for any controller.
 const ANY: u16 = 0xffff;
-/// The namespace that is measured.
+/// The measured namespace.
 const NAMESPACE: u32 = 1;
 
-/// A connection on which one command is done at a time.
+/// A connection with one command at a time.
 pub(super) struct Admin {
     pipe: Pipe,
     initiator: Initiator,
@@ -58,7 +58,7 @@ impl Admin {
         }
     }
 
-    /// Connects the admin queue and switches the controller on; its identifier.
+    /// Connects the admin queue, enables the controller and returns its identifier.
     fn begin(&mut self, subnqn: &str) -> Result<u16, String> {
         let (sqe, data) = connect_to(subnqn, 0, ANY, 32).command(0);
         let controller = self.call(&sqe, &data)?.cqe.dw0.get() as u16;
@@ -87,7 +87,7 @@ impl Admin {
         T::read_from_bytes(&data).map_err(|_| "identify data of another length".into())
     }
 
-    /// The first subsystem that discovery tells.
+    /// Returns the first subsystem in the discovery log.
     fn discover(&mut self) -> Result<String, String> {
         self.begin(DISCOVERY_NQN)?;
         let bytes = size_of::<DiscoveryHeader>() + size_of::<DiscoveryEntry>() * 8;
@@ -130,7 +130,7 @@ pub(super) struct Queue {
     bytes: u64,
     block_shift: u32,
     most: u32,
-    /// Most bytes of data in a capsule.
+    /// Maximum bytes of data in a capsule.
     in_capsule: u32,
     length: u32,
 }

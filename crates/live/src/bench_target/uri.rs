@@ -1,11 +1,11 @@
-//! How a target is named.
+//! URIs of targets.
 
 use std::str::FromStr;
 
-/// A target.
+/// URI of a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Uri {
-    /// `nvme-tcp://HOST:PORT[/NQN]`; without a name the first subsystem that discovery tells.
+    /// `nvme-tcp://HOST:PORT[/NQN]`; without a name, the first subsystem in the discovery log.
     NvmeTcp {
         /// Host and port.
         address: String,
@@ -28,7 +28,7 @@ pub enum Uri {
     },
 }
 
-/// Host and port, with the port that is used if none is given.
+/// Returns host and port, with this port if none is given.
 fn with_port(authority: &str, port: u16) -> Result<String, String> {
     if authority.is_empty() {
         return Err("there is no host".into());
@@ -41,7 +41,7 @@ fn with_port(authority: &str, port: u16) -> Result<String, String> {
     })
 }
 
-/// A name without the `%XX` of a URI; what is none stays.
+/// Decodes the `%XX` sequences of a URI; invalid ones are kept.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {

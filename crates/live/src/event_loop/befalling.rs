@@ -1,4 +1,4 @@
-//! Faults happen to drives and members, and it is said that they did.
+//! Fault injection into drives and members, with log messages.
 
 use super::EventLoop;
 use crate::clock::Wall;
@@ -8,7 +8,8 @@ use crate::port::{Ending, Notice};
 use crate::served::TriggeredFault;
 
 impl EventLoop {
-    /// Faults of a script: when, to whom, what. Those without a time happen now; times and counts begin with the start.
+    /// Schedules the faults of a script: time, target, fault. Those without a time happen now; times and counts begin
+    /// with the start.
     pub fn plan(&mut self, faults: Vec<(Timing, Target, Fault)>) {
         for (when, target, fault) in faults {
             match when {
@@ -24,13 +25,13 @@ impl EventLoop {
         }
     }
 
-    /// A fault to come at this time.
+    /// Schedules a fault for this time.
     pub(super) fn plan_one(&mut self, at: Wall, target: Target, fault: Fault) {
         self.schedule.add(vec![(at, target, fault)]);
     }
 
-    /// Says what counts have triggered on all drives, and does of it what they have not done themselves. Returns whether there was
-    /// something.
+    /// Reports the faults that counts have triggered on all drives, and executes those that the drives do not execute
+    /// themselves. Returns whether there were any.
     pub(super) fn strike_all(&mut self) -> bool {
         let mut some = false;
         for index in 0..self.drives.len() {
@@ -76,7 +77,7 @@ impl EventLoop {
         });
     }
 
-    /// Lets a fault happen, and says so.
+    /// Injects a fault, and logs it.
     pub(super) fn fault(&mut self, target: Target, fault: &Fault) {
         let now = self.clock.arrival(self.clock.wall());
         let index = target.drive;
@@ -122,13 +123,13 @@ impl EventLoop {
         }
     }
 
-    /// The power switch was touched: all drives.
+    /// Cuts the power of all drives after the power switch was used.
     pub(super) fn cut_power(&mut self) {
         self.switches.forget_cut();
         self.end_by_power_cut();
     }
 
-    /// Ends as a power cut would, instead of in order.
+    /// Ends as in a power cut, instead of an orderly shutdown.
     pub fn end_by_power_cut(&mut self) {
         for index in 0..self.drives.len() {
             self.fault(index.into(), &Fault::PowerCut);

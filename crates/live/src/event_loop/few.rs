@@ -1,17 +1,18 @@
-//! Lines that somebody outside can cause at will: a few in a time are said, of the rest how many there were.
+//! Rate limiter for log lines that remote clients can trigger: a few lines per interval are logged, the others are
+//! counted.
 
 use model::Span;
 
 use crate::clock::Wall;
 
-/// So many are said in each time.
+/// Maximum number of lines logged per interval.
 const LINES: u32 = 10;
 const TIME: Span = Span::from_ms(10_000);
 
-/// Lines of one kind.
+/// Log lines of one kind.
 #[derive(Debug)]
 pub(super) struct Few {
-    /// What they tell of, in the plural.
+    /// Subject of the lines, in the plural.
     what: &'static str,
     since: Wall,
     said: u32,
@@ -28,7 +29,7 @@ impl Few {
         }
     }
 
-    /// Says a line, unless there have been many.
+    /// Logs a line, unless there have been too many.
     pub(super) fn say(
         &mut self,
         now: Wall,
@@ -44,7 +45,7 @@ impl Few {
         }
     }
 
-    /// When the time is over: says how many were left out of it.
+    /// At the end of an interval, logs the number of suppressed lines.
     pub(super) fn rest(&mut self, now: Wall, log: &mut dyn FnMut(&str)) {
         if now.since(self.since) >= TIME {
             self.since = now;
@@ -53,7 +54,7 @@ impl Few {
         }
     }
 
-    /// Says how many were left out since that was said last.
+    /// Logs the number of lines suppressed since the last such message.
     pub(super) fn sum_up(&mut self, log: &mut dyn FnMut(&str)) {
         let left_out = std::mem::take(&mut self.left_out);
         if left_out > 0 {
@@ -61,7 +62,7 @@ impl Few {
         }
     }
 
-    /// Whether some wait to be counted.
+    /// Checks whether suppressed lines have not been reported.
     pub(super) fn some_left_out(&self) -> bool {
         self.left_out > 0
     }
@@ -82,7 +83,7 @@ mod tests {
             });
         }
         few.sum_up(&mut |line| said.push(line.into()));
-        // 15 seconds: ten lines of each begun ten seconds, and two sums.
+        // 15 seconds: ten lines in each of two intervals, and two sums.
         assert_eq!(said.len(), 22, "{said:?}");
         let told: u64 = said
             .iter()

@@ -1,4 +1,4 @@
-//! Sockets that are listened at, and the front end behind each.
+//! Listening sockets, and the front end of each.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ struct Listener {
     front: Box<dyn Front>,
 }
 
-/// A connection that has come in.
+/// An incoming connection.
 pub(super) struct Newcomer {
     socket: Socket,
     peer: String,
@@ -22,12 +22,12 @@ pub(super) struct Newcomer {
     pub(super) name: String,
 }
 
-/// All of them.
+/// All listening sockets.
 #[derive(Default)]
 pub(super) struct Listeners(Vec<Listener>);
 
 impl Listeners {
-    /// Listens; `tag` is what epoll says in the high half of its data, the low half is the listener's number.
+    /// Adds a listening socket. `tag` is the high half of epoll's data, the low half is the number of the listener.
     pub(super) fn add(
         &mut self,
         epoll: impl AsFd,
@@ -42,10 +42,10 @@ impl Listeners {
         Ok(())
     }
 
-    /// Who waits at the socket of this number.
+    /// Accepts a connection at the socket with this number.
     ///
     /// # Errors
-    /// A line for the log. The socket stays ready, so the caller must not spin on it.
+    /// A line for the log. The socket stays ready, so the caller must not retry without a pause.
     pub(super) fn accept(&mut self, index: usize) -> Result<Option<Newcomer>, String> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = &self.0[index];
@@ -57,7 +57,7 @@ impl Listeners {
         };
         let peer = match peer.map(std::net::SocketAddr::try_from) {
             Some(Ok(address)) => {
-                // Replies are gathered here; waiting for more in the kernel would only delay them.
+                // Replies are collected here; waiting for more data in the kernel would only delay them.
                 let _ = sockopt::set_tcp_nodelay(&socket, true);
                 address.to_string()
             }
@@ -67,10 +67,10 @@ impl Listeners {
         Ok(Some(Newcomer { socket, peer, name }))
     }
 
-    /// Makes an endpoint of a connection that came in at the socket of this number.
+    /// Returns an endpoint for a connection at the socket with this number.
     ///
     /// # Errors
-    /// Why the front end refuses it.
+    /// The reason why the front end rejects it.
     pub(super) fn admit(
         &mut self,
         index: usize,
@@ -79,7 +79,7 @@ impl Listeners {
         self.0[index].front.accept(newcomer.socket, &newcomer.peer)
     }
 
-    /// Listens no more.
+    /// Stops listening.
     pub(super) fn close(&mut self, epoll: impl AsFd) -> io::Result<()> {
         for listener in self.0.drain(..) {
             epoll::delete(&epoll, &listener.socket)?;

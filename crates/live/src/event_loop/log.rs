@@ -1,9 +1,9 @@
-//! What the loop says of itself: lines for its owner, few of those that clients can cause at will.
+//! Log of the event loop: lines for the server's owner, with a rate limit for lines that clients can trigger.
 
 use super::few::Few;
 use crate::clock::Wall;
 
-/// Takes lines.
+/// Receives log lines.
 pub(super) struct Log {
     say: Box<dyn FnMut(&str)>,
     refusals: Few,
@@ -19,34 +19,34 @@ impl Log {
         }
     }
 
-    /// Says a line.
+    /// Logs a line.
     pub(super) fn say(&mut self, line: &str) {
         (self.say)(line);
     }
 
-    /// A connection was refused.
+    /// Logs that a connection was rejected.
     pub(super) fn refused(&mut self, now: Wall, line: impl FnOnce() -> String) {
         self.refusals.say(now, &mut self.say, line);
     }
 
-    /// A connection has not ended well.
+    /// Logs that a connection did not end normally.
     pub(super) fn ended(&mut self, now: Wall, line: impl FnOnce() -> String) {
         self.endings.say(now, &mut self.say, line);
     }
 
-    /// When the time is over: says how many lines were left out of it.
+    /// At the end of an interval, logs the number of suppressed lines.
     pub(super) fn rest(&mut self, now: Wall) {
         self.refusals.rest(now, &mut self.say);
         self.endings.rest(now, &mut self.say);
     }
 
-    /// Says how many lines were left out since that was said last.
+    /// Logs the number of lines suppressed since the last such message.
     pub(super) fn sum_up(&mut self) {
         self.refusals.sum_up(&mut self.say);
         self.endings.sum_up(&mut self.say);
     }
 
-    /// Whether lines that were left out are still to be counted.
+    /// Checks whether suppressed lines have not been reported.
     pub(super) fn some_left_out(&self) -> bool {
         self.refusals.some_left_out() || self.endings.some_left_out()
     }

@@ -1,11 +1,12 @@
-//! One thread that serves everything: sockets, drives and deadlines.
+//! The event loop: one thread that serves sockets, drives and deadlines.
 //!
-//! A turn of the loop: wait until a descriptor is ready or a deadline near; let the endpoints take what came in; run
-//! the drives up to now, each event at its own time, so that lateness does not add up; hand out the replies; let each
-//! endpoint that had something send it with one system call.
+//! A turn of the loop has these steps. It waits until a descriptor is ready or a deadline is near. Endpoints take
+//! their input. The drives run up to the present time, each event at its own time, so that lateness does not add up.
+//! Replies are passed to the endpoints. Each endpoint with output sends it with one system call.
 //!
-//! The kernel wakes a sleeper some 30 to 100 us late. So the loop sleeps until shortly before a deadline and spins the
-//! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
+//! The kernel wakes a sleeping thread some 30 to 100 us late. So the loop sleeps until shortly before a deadline and
+//! spins for the rest. It also spins for a while after the last command, because the next one is often near. If the
+//! server is idle, the loop sleeps.
 
 mod befalling;
 mod few;
@@ -37,18 +38,18 @@ use crate::limits::Limits;
 use crate::port::{Bell, Ending, Endpoint, Front, Notice, Port, Ready};
 use crate::served::{Reply, Served};
 
-/// How often endpoints get a tick.
+/// Interval of ticks to endpoints.
 const TICK: Span = Span::from_ms(100);
 
-/// How often what the drives remember is written down.
+/// Interval at which the state of the drives is saved.
 const SAVE: Span = Span::from_ms(10_000);
 
-/// Numbers in epoll's data that are no endpoints.
+/// Numbers in epoll's data that are not endpoints.
 const LISTENERS: u32 = u32::MAX;
 const STOP: u32 = u32::MAX - 1;
 const POWER: u32 = u32::MAX - 2;
 
-/// What the loop tells its owner now and then.
+/// Called at intervals with the state of the loop.
 type Observer = Box<dyn FnMut(Wall, &[Served], &Lateness)>;
 
 /// Serves drives to endpoints.
@@ -61,15 +62,15 @@ pub struct EventLoop {
     places: Places,
     bells: Vec<Bell>,
     replies: Vec<Reply>,
-    /// Deadline and latency of the replies that are on their way out.
+    /// Deadline and latency of the replies that are being sent.
     leaving: Vec<(Wall, Span)>,
     lateness: Lateness,
     scratch: Vec<u8>,
-    /// The clock as it was read last: once for all that one look has found, and for all replies of one time.
+    /// The clock's last value: read once for all input of one check, and once for all replies of one time.
     now: Wall,
     active: Wall,
     pace: Pace,
-    /// Commands answered in the last turn.
+    /// Number of commands completed in the last turn.
     answered: usize,
     next_tick: Wall,
     next_save: Wall,
@@ -80,11 +81,11 @@ pub struct EventLoop {
 }
 
 impl EventLoop {
-    /// A loop that serves `drives` by `clock`; `log` gets a line for connections that were refused or did not end well,
-    /// not for each where there are many.
+    /// Returns a loop that serves `drives` by `clock`. `log` is called with a line for connections that were rejected
+    /// or did not end normally; many such lines are summarised.
     ///
     /// # Errors
-    /// When descriptors have run out.
+    /// No descriptors are left.
     pub fn new(
         drives: Vec<Served>,
         clock: Clock,
@@ -94,10 +95,10 @@ impl EventLoop {
         EventLoop::with_switches(Switches::new()?, drives, clock, limits, log)
     }
 
-    /// The same with these switches, which may have been touched already.
+    /// Returns a loop with these switches, which may already have been used.
     ///
     /// # Errors
-    /// When descriptors have run out.
+    /// No descriptors are left.
     pub fn with_switches(
         switches: Switches,
         drives: Vec<Served>,
@@ -135,27 +136,27 @@ impl EventLoop {
         })
     }
 
-    /// What ends the loop.
+    /// Returns a switch that ends the loop.
     pub fn stopper(&self) -> Stop {
         self.switches.stopper()
     }
 
-    /// How late replies have been.
+    /// Returns the lateness of replies.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// The drives.
+    /// Returns the drives.
     pub fn drives(&self) -> &[Served] {
         &self.drives
     }
 
-    /// The drives, to be changed while the loop does not run.
+    /// Returns the drives, which may be changed while the loop is not running.
     pub fn drives_mut(&mut self) -> &mut [Served] {
         &mut self.drives
     }
 
-    /// Subtracts what the transport adds from each deadline from now on.
+    /// Sets the transport's floor, which is subtracted from each later deadline.
     pub fn compensate(&mut self, floor: Span) {
         self.clock.compensate(floor);
     }
@@ -165,16 +166,16 @@ impl EventLoop {
         self.observer = Some((every, Wall::default(), observer));
     }
 
-    /// Connections to this listening socket become endpoints of this front.
+    /// Adds a listening socket, whose connections become endpoints of this front end.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`.
+    /// Errors of `epoll_ctl`.
     pub fn listen(&mut self, socket: impl Into<OwnedFd>, front: Box<dyn Front>) -> io::Result<()> {
         self.listeners
             .add(&self.epoll, LISTENERS, socket.into(), front)
     }
 
-    /// Adds an endpoint that did not come from a listener.
+    /// Adds an endpoint that does not belong to a listener.
     pub fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) {
         let id = self.places.add(name, endpoint);
         self.now = self.clock.wall();
@@ -182,13 +183,13 @@ impl EventLoop {
         self.call(id, |endpoint, port| endpoint.open(port));
     }
 
-    /// A connection has come in at the listener of this number.
+    /// Accepts a connection at the listener with this number.
     fn accept(&mut self, index: usize) {
         let newcomer = match self.listeners.accept(index) {
             Ok(None) => return,
             Ok(Some(newcomer)) => newcomer,
             Err(line) => {
-                // Out of descriptors: the listener stays ready, so do not spin on it.
+                // No descriptors are left: the listener stays ready, so a retry must wait.
                 self.log.refused(self.now, || line);
                 std::thread::sleep(std::time::Duration::from_millis(10));
                 return;
@@ -208,14 +209,15 @@ impl EventLoop {
         }
     }
 
-    /// Serves until [`Stop::stop`]; then drains: commands in flight complete and their replies leave.
+    /// Serves until [`Stop::stop`], then drains: commands in flight complete and their replies are sent.
     ///
     /// # Errors
-    /// Those of `epoll_wait`.
+    /// Errors of `epoll_wait`.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(256);
         if self.clock.free() {
-            // Naps are short, and the kernel adds 50 us to each if it is not told otherwise. Without it, it works too.
+            // Naps are short, and by default the kernel adds 50 us to each. The server also works if this setting
+            // fails.
             let _ = std::fs::write("/proc/self/timerslack_ns", "1000");
         }
         loop {
@@ -231,7 +233,7 @@ impl EventLoop {
         self.drain(&mut events)
     }
 
-    /// Lets what is in flight complete, for at most five seconds, without taking new connections.
+    /// Waits at most five seconds for commands in flight, without accepting new connections.
     fn drain(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         self.listeners.close(&self.epoll)?;
         epoll::delete(&self.epoll, &self.switches.stopped)?;
@@ -247,7 +249,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// How long the loop may sleep at `now`; none for ever.
+    /// Returns how long the loop may sleep at `now`; `None` for ever.
     fn timeout(&mut self, now: Wall) -> Option<Span> {
         let deadline = self.deadline();
         let idle = now.since(self.active);
@@ -282,7 +284,7 @@ impl EventLoop {
         }
     }
 
-    /// Asks those that poll to announce new work; whether there is some already.
+    /// Asks endpoints that poll to announce new work. Returns whether there is work already.
     fn park(&mut self) -> bool {
         let mut found = false;
         let mut index = 0;
@@ -296,7 +298,7 @@ impl EventLoop {
         found
     }
 
-    /// Lets commands gather where that keeps no client waiting, see [`Pace`]; whether it did.
+    /// Naps to collect commands if no client waits for the loop, see [`Pace`]. Returns whether it did.
     fn nap(&mut self) -> bool {
         let answered = std::mem::take(&mut self.answered);
         if answered == 0 || !self.clock.free() || self.places.any_polling() {
@@ -309,9 +311,9 @@ impl EventLoop {
         nap.is_some()
     }
 
-    /// One turn; whether the loop was asked to stop.
+    /// Runs one turn. Returns whether the loop must stop.
     fn turn(&mut self, events: &mut Vec<epoll::Event>, timeout: Option<Span>) -> io::Result<bool> {
-        // Without deadlines a wait only lasts until the next look around.
+        // Without deadlines, a wait only ends at the next periodic check.
         wait::wait(&self.epoll, events, timeout, !self.clock.free())?;
         self.now = self.clock.wall();
         self.places.begin_turn();
@@ -360,14 +362,14 @@ impl EventLoop {
         }
     }
 
-    /// A client has done something.
+    /// Records activity of a client.
     #[inline]
     fn alive(&mut self) {
         self.pace.came(self.now.since(self.active));
         self.active = self.now;
     }
 
-    /// Runs the drives up to now and sends replies, until nothing is due.
+    /// Runs the drives up to now and passes replies on, until nothing is due.
     fn serve(&mut self) {
         loop {
             let now = self.clock.wall();
@@ -395,7 +397,7 @@ impl EventLoop {
             if !rests {
                 self.flush();
             }
-            // After the replies before it have been sent.
+            // Only after the previous replies have been sent.
             if !self.strike_all() && rests {
                 return;
             }
@@ -413,7 +415,7 @@ impl EventLoop {
         self.call(reply.endpoint, |endpoint, port| endpoint.reply(reply, port));
     }
 
-    /// Sends what all that had something have gathered, and counts how late it is.
+    /// Sends the output that endpoints have collected, and records its lateness.
     fn flush(&mut self) {
         let dirty = self.places.take_dirty();
         for &id in &dirty {
@@ -460,10 +462,10 @@ impl EventLoop {
         for id in 0..self.places.numbers() {
             self.call(id, |endpoint, port| endpoint.tick(port));
         }
-        // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
+        // An idle drive's model catches up here, so that a command after a long pause finds little work.
         let reached = self.clock.arrival(now);
         for drive in &mut self.drives {
-            // Without a clock a pool's own work takes as long as on the wall.
+            // Without a clock, a pool's own work takes as long as in wall-clock time.
             match self.clock.free() && drive.works_alone() {
                 true => drive.settle(drive.now() + TICK),
                 false => drive.settle(reached),
@@ -485,7 +487,7 @@ impl EventLoop {
         }
     }
 
-    /// Calls an endpoint, if it is still there, and lets it send afterwards.
+    /// Calls an endpoint, if it still exists, and then lets it send.
     #[inline]
     fn call(
         &mut self,
@@ -547,7 +549,7 @@ impl EventLoop {
         }
     }
 
-    /// Says what is wrong with the files of stores.
+    /// Logs problems with the files of stores.
     fn complain(&mut self, now: Wall) {
         for drive in &mut self.drives {
             while let Some(line) = drive.complaint(now) {

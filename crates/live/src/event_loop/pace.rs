@@ -1,17 +1,18 @@
-//! Whether to spin for the next command at full speed, to nap, or to sleep.
+//! Decision whether the loop spins for the next command at full speed, naps, or sleeps.
 //!
-//! A client that polls sends its next command within microseconds: spinning until then costs less than going to sleep
-//! and being woken. One that sleeps takes about as long to send as a wake-up costs in CPU time: which of the two is less
-//! depends on the machine, and spinning spares the client the wait for our wake-up. So what a command costs that was
-//! slept for is measured, and the loop spins if the commands it has found by spinning came sooner than that; now and
-//! then it tries whether that has changed.
+//! A client that polls sends its next command within microseconds. Spinning until then costs less than sleeping and
+//! being woken. A client that sleeps takes about as long to send as a wake-up costs in CPU time. Which of the two is
+//! cheaper depends on the machine, and spinning saves the client the time of our wake-up. So the CPU time of a command
+//! after a sleep is measured, and the loop spins if the commands that were found by spinning arrived sooner than that.
+//! At intervals the loop tests whether this has changed.
 //!
-//! A client that keeps many commands in flight and is slower than this server sends them one by one, and has work
-//! enough without our answers: to take each alone costs the most calls that there can be. So the loop naps, which no
-//! command ends, and takes all that have come. Whether clients wait for it meanwhile is tried now and then: short
-//! windows with naps and without take turns, and naps stay if as many commands were answered in the same time.
+//! A client with many commands in flight that is slower than this server sends them one by one, and has enough work
+//! without our answers. Taking each command alone causes the maximum number of system calls. So the loop naps for a
+//! fixed time, which a command does not interrupt, and then takes all commands that have arrived. Trials test at
+//! intervals whether clients wait for the loop meanwhile: short windows with and without naps alternate, and naps are
+//! kept if as many commands were completed in the same time.
 //!
-//! Where a drive's latency is imitated none of this is asked: there the loop spins for accuracy.
+//! This is not used if a drive's latency is imitated: then the loop spins for accuracy.
 
 use std::time::Duration;
 
@@ -20,43 +21,42 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::Wall;
 
-/// Spin if the next command comes within this time, on average, as long as it is not known what a command costs that is
-/// slept for.
+/// While the CPU time of a command after a sleep is unknown, spin if the mean time to the next command is below this.
 const SOON: Span = Span::from_us(30);
 
-/// Then: within as much CPU time as that, and a fifth more for what the client saves; at least, and at most.
+/// Afterwards, the limit is that CPU time plus a fifth for the time saved by the client, within these bounds.
 const SOON_BOUNDS: (Span, Span) = (Span::from_us(12), Span::from_us(40));
 
-/// Give up spinning after this long.
+/// Maximum time of spinning.
 const LIMIT: Span = Span::from_us(50);
 
-/// Where the loop sleeps, spin for so many commands now and then: enough to learn how soon a client sends that is
-/// answered at once, which may be so soon that neither side sleeps any more.
+/// While the loop sleeps, it spins at intervals for this number of commands: enough to learn how soon a client sends
+/// that gets immediate answers. This may be so soon that neither side needs to sleep any more.
 const TRY_FOR: u32 = 24;
 
-/// So many commands are slept for from one such try to the next: at first, and at most. Each that changes nothing
-/// doubles it, so that commands of tries (which wait for a client that has to share our core) become too few to be seen
-/// in a 99th percentile.
+/// Number of commands after sleeps from one such try to the next: initially, and at most. Each try without a change
+/// doubles it. Commands during tries wait for a client that may have to share our core; at the maximum they are too
+/// few to affect p99.
 const TRIES: (u32, u32) = (1024, 16_384);
 
-/// Give up trying after this long, which is more than a client takes to wake up.
+/// Maximum time of a try, which is more than a client takes to wake up.
 const TRY_LIMIT: Span = Span::from_us(60);
 
-/// A nap. Going to sleep and waking up adds some 13 us.
+/// Length of a nap. Sleeping and waking up adds some 13 us.
 const NAP: Duration = Duration::from_micros(10);
 
-/// A window of a trial, much longer than a command takes to come again, and how many there are, with naps and without
-/// together.
+/// Length of a trial's window, much longer than the time between a client's commands, and the total number of windows
+/// with and without naps.
 const WINDOW: Span = Span::from_ms(1);
 const WINDOWS: usize = 6;
 
-/// From one trial to the next: at first, and at most. Each that ends as the last did doubles it.
+/// Time from one trial to the next: initially, and at most. Each trial with the same result as the last doubles it.
 const TRIALS: (Span, Span) = (Span::from_ms(50), Span::from_ms(1_600));
 
-/// So many naps one after the other that bring less than two commands call for a trial.
+/// Number of consecutive naps with fewer than two commands each that triggers a trial.
 const POOR: u32 = 8;
 
-/// What was done in windows of one kind.
+/// Work done in windows of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     commands: u64,
@@ -64,7 +64,7 @@ struct Tally {
     ns: u64,
 }
 
-/// A trial under way; those with naps are the odd windows.
+/// A running trial; odd windows have naps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
     window: usize,
@@ -73,7 +73,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Naps let commands gather, and answer as many in the same time.
+    /// Checks whether naps collect commands, and as many are completed in the same time.
     fn won(&self) -> bool {
         let [without, with] = self.tallies;
         with.commands >= 2 * with.turns.max(8)
@@ -81,7 +81,7 @@ impl Trial {
     }
 }
 
-/// Whether to nap.
+/// Decides whether to nap.
 #[derive(Clone, Debug, Default)]
 struct Naps {
     on: bool,
@@ -140,30 +140,30 @@ impl Naps {
     }
 }
 
-/// CPU time of this thread so far, in nanoseconds.
+/// Returns the CPU time of this thread in nanoseconds.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What is known of the clients' pace.
+/// State of the clients' pace.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     /// Mean time until the next command, in nanoseconds.
     gap_ns: u64,
-    /// How soon is soon enough to spin.
+    /// Maximum mean time for spinning, in nanoseconds.
     soon_ns: u64,
-    /// Tells CPU time, and what it was when the last try ended.
+    /// Returns CPU time; and its value at the end of the last try.
     cpu_ns: fn() -> u64,
     cpu_before_ns: u64,
-    /// Spins to learn what that brings.
+    /// Whether a try is running: spinning to learn its effect.
     tries: bool,
-    /// So many commands more.
+    /// Remaining commands of the try.
     try_for: u32,
-    /// Commands to be slept for until the next try, and until the one after it.
+    /// Sleeps until the next try, and until the one after it.
     sleeps: u32,
     wait: u32,
-    /// What was decided since the last command.
+    /// Decision since the last command.
     decided: Option<bool>,
     naps: Naps,
 }
@@ -175,7 +175,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Nothing known yet; `cpu_ns` tells this thread's CPU time.
+    /// Returns the initial state; `cpu_ns` returns this thread's CPU time.
     fn by(cpu_ns: fn() -> u64) -> Pace {
         Pace {
             gap_ns: 0,
@@ -191,7 +191,7 @@ impl Pace {
         }
     }
 
-    /// Whether to spin, so long after the last command.
+    /// Decides whether to spin, this long after the last command.
     pub(super) fn spins(&mut self, since: Span) -> bool {
         let spins = match self.decided {
             Some(decided) => decided,
@@ -217,7 +217,7 @@ impl Pace {
         spins
     }
 
-    /// Whether to try what spinning brings.
+    /// Decides whether to try spinning.
     fn tries(&mut self) -> bool {
         if self.try_for > 0 {
             self.try_for -= 1;
@@ -236,7 +236,7 @@ impl Pace {
         false
     }
 
-    /// Commands were slept for since the last try: what one costs is how long it may be spun for.
+    /// Updates the spinning limit from the CPU time of commands after sleeps since the last try.
     fn weigh(&mut self) {
         if self.wait > 0 {
             let used = (self.cpu_ns)() - self.cpu_before_ns;
@@ -246,15 +246,15 @@ impl Pace {
         }
     }
 
-    /// Something has changed: the next try comes soon.
+    /// Schedules the next try soon, because something has changed.
     fn hurry(&mut self) {
         (self.try_for, self.sleeps, self.wait) = (TRY_FOR, TRIES.0, TRIES.0);
     }
 
-    /// A command came, so long after the last.
+    /// Records a command, this long after the previous one.
     #[inline]
     pub(super) fn came(&mut self, since: Span) {
-        // After a sleep the time of waking up is in it.
+        // After a sleep, this includes the wake-up time.
         if self.decided.take() == Some(true) {
             self.learn(since);
         }
@@ -264,7 +264,7 @@ impl Pace {
         self.gap_ns = (self.gap_ns * 7 + gap.ns()) / 8;
     }
 
-    /// There is another client than before: spinning and naps are tried soon.
+    /// Handles a new client: spinning and naps are tried soon.
     pub(super) fn welcome(&mut self, now: Wall) {
         self.hurry();
         let (soon, _) = TRIALS;
@@ -272,7 +272,7 @@ impl Pace {
         self.naps.next_trial = now.plus(soon);
     }
 
-    /// So many commands were answered at `now`, by one turn: how long to nap before the next, if at all.
+    /// Records `commands` completions at `now` in one turn. Returns how long to nap before the next turn, if at all.
     #[inline]
     pub(super) fn nap(&mut self, now: Wall, commands: usize) -> Option<Duration> {
         self.naps.turn(now, commands).then_some(NAP)
@@ -290,12 +290,13 @@ mod tests {
         static CPU_NS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// A clock of CPU time that stands: nothing can be learnt from it.
+    /// A clock of CPU time that does not advance, so that nothing can be learnt from it.
     fn none() -> u64 {
         0
     }
 
-    /// A client with commands this long apart; how many of the last hundred were waited for by spinning.
+    /// Simulates a client with commands this far apart; returns how many of the last hundred were waited for by
+    /// spinning.
     fn spun(pace: &mut Pace, gap: Span) -> u32 {
         pace.welcome(Wall::from_ns(0));
         let mut spun = 0;
@@ -323,11 +324,11 @@ mod tests {
 
     #[test]
     fn it_spins_as_long_as_a_command_costs_that_is_slept_for() {
-        // A client that sends its next command 20 or 35 us after an answer; one that is slept for costs 8 or 33 us.
+        // A client that sends its next command 20 or 35 us after an answer; a command after a sleep costs 8 or 33 us.
         for (each_us, gap_us, spins) in [(8, 20, false), (8, 10, true), (33, 35, true)] {
             CPU_NS.set(0);
             let mut pace = Pace::by(|| CPU_NS.get());
-            // It comes late at first, so that it is slept for.
+            // The first commands are late, so the loop sleeps for them.
             let mut spun = 0;
             for round in 0..8_000 {
                 let decided = pace.spins(Span::ZERO);
@@ -344,7 +345,8 @@ mod tests {
     fn it_finds_out_that_a_client_is_quick_once_it_need_not_sleep() {
         let mut pace = Pace::default();
         spun(&mut pace, Span::from_us(40));
-        // While it sleeps the client does, and wakes up late; after a few answers at once it does not sleep any more.
+        // While the loop sleeps, the client sleeps too and wakes up late; after a few immediate answers it does not
+        // sleep any more.
         let (mut at_once, mut spun) = (0, 0);
         for round in 0..3_000 {
             let spins = pace.spins(Span::ZERO);
@@ -368,8 +370,7 @@ mod tests {
         assert!((24..750).contains(&tries), "{tries} of 150000");
     }
 
-    /// The share of the time in which there are naps, for a client that takes `each_us` for a command and has `depth`
-    /// in flight.
+    /// Returns the share of time with naps, for a client that takes `each_us` for a command and has `depth` in flight.
     fn napping(pace: &mut Pace, now: &mut u64, each_us: u64, depth: u64) -> f64 {
         pace.welcome(Wall::from_ns(*now));
         let start = *now;

@@ -1,24 +1,25 @@
-//! The endpoints: a place for each, what it has under way, and whether it has something to send.
+//! The endpoints: a place for each, with its load and whether it has output to send.
 
 use slab::Slab;
 
 use crate::clock::Wall;
 use crate::port::{Endpoint, Load};
 
-/// How far a connection had come when it was looked at, and since when it has not gone on.
+/// Transferred bytes of a connection at the last check, and the time since which they have not changed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     bytes: u64,
     since: Wall,
 }
 
-/// One endpoint's place.
+/// Place of one endpoint.
 #[derive(Default)]
 pub(super) struct Place {
-    /// None once it has ended: replies to its commands are still to come, and must not reach another.
+    /// `None` after the endpoint has ended: its commands still complete, and the replies must not reach another
+    /// endpoint.
     pub(super) endpoint: Option<Box<dyn Endpoint>>,
     pub(super) load: Load,
-    /// Has something to send.
+    /// Whether it has output to send.
     pub(super) dirty: bool,
     pub(super) polls: bool,
     pub(super) name: String,
@@ -26,7 +27,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Since when not a byte has come from its client or gone to it, as far as that was looked at.
+    /// Returns the time since which no byte has been received from or sent to its client, according to the checks.
     pub(super) fn still_since(&mut self, now: Wall) -> Wall {
         if self.moved.bytes != self.load.moved {
             self.moved = Moved {
@@ -38,20 +39,20 @@ impl Place {
     }
 }
 
-/// All of them, by their numbers.
+/// Places by number.
 #[derive(Default)]
 pub(super) struct Places {
     table: Slab<Place>,
-    /// Ended in this turn: their numbers may be used again in the next.
+    /// Numbers of endpoints that ended in this turn, which may be reused in the next.
     ended: Vec<u32>,
-    /// Bytes that all endpoints together have in flight.
+    /// Bytes in flight over all endpoints.
     pub(super) held: u64,
     polling: Vec<u32>,
     dirty: Vec<u32>,
 }
 
 impl Places {
-    /// A place for an endpoint: its number.
+    /// Adds an endpoint and returns its number.
     pub(super) fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) -> u32 {
         let polls = endpoint.polls();
         let place = Place {
@@ -67,19 +68,19 @@ impl Places {
         id
     }
 
-    /// A new turn of the loop: the numbers of those that ended in the last are free.
+    /// Begins a new turn of the loop: releases the numbers of endpoints that ended in the last.
     pub(super) fn begin_turn(&mut self) {
         for id in self.ended.drain(..) {
             self.table.remove(id as usize);
         }
     }
 
-    /// How many there are, those that ended in this turn too.
+    /// Returns the number of endpoints, including those that ended in this turn.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The numbers that are or were in use: every endpoint's is below this.
+    /// Returns the bound of numbers: every endpoint's number is below it.
     pub(super) fn numbers(&self) -> u32 {
         self.table
             .iter()
@@ -96,7 +97,7 @@ impl Places {
         self.table.iter_mut().map(|(id, place)| (id as u32, place))
     }
 
-    /// A command of so many bytes has been answered; whether its endpoint is still there to hear of it.
+    /// Records the completion of a command of this size. Returns whether its endpoint still exists.
     #[inline]
     pub(super) fn answered(&mut self, id: u32, bytes: u32) -> bool {
         let Some(place) = self.table.get_mut(id as usize) else {
@@ -111,7 +112,7 @@ impl Places {
         place.endpoint.is_some()
     }
 
-    /// It has something to send, or may have.
+    /// Marks an endpoint that has, or may have, output to send.
     #[inline]
     pub(super) fn mark(&mut self, id: u32) {
         if let Some(place) = self.table.get_mut(id as usize)
@@ -125,7 +126,7 @@ impl Places {
         !self.dirty.is_empty()
     }
 
-    /// Those that have something to send; give the list back to [`Places::keep`] when they have sent it.
+    /// Takes the list of endpoints with output; pass the list to [`Places::keep`] after sending.
     pub(super) fn take_dirty(&mut self) -> Vec<u32> {
         let dirty = std::mem::take(&mut self.dirty);
         for &id in &dirty {
@@ -136,25 +137,25 @@ impl Places {
         dirty
     }
 
-    /// Keeps the memory of a list. Those that had something new to send meanwhile come in the next round.
+    /// Keeps the memory of a list. Endpoints with new output meanwhile are sent in the next round.
     pub(super) fn keep(&mut self, mut list: Vec<u32>) {
         list.clear();
         list.append(&mut self.dirty);
         self.dirty = list;
     }
 
-    /// Whether some look for work that no descriptor announces.
+    /// Checks whether any endpoint polls for work that no descriptor announces.
     pub(super) fn any_polling(&self) -> bool {
         !self.polling.is_empty()
     }
 
-    /// The one of this index among those that do.
+    /// Returns the polling endpoint with this index.
     #[inline]
     pub(super) fn polling(&self, index: usize) -> Option<u32> {
         self.polling.get(index).copied()
     }
 
-    /// An endpoint ends: its name.
+    /// Ends an endpoint and returns its name.
     pub(super) fn end(&mut self, id: u32) -> String {
         let place = &mut self.table[id as usize];
         place.endpoint = None;

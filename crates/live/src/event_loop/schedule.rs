@@ -1,12 +1,12 @@
-//! Faults to come: when, to whom, what.
+//! Scheduled faults: time, target, fault.
 
 use crate::clock::Wall;
 use workload::faults::{Fault, Target};
 
-/// One of them.
+/// A scheduled fault.
 pub(super) type Planned = (Wall, Target, Fault);
 
-/// All of them, the next last.
+/// All scheduled faults; the next is last.
 #[derive(Debug, Default)]
 pub(super) struct Schedule(Vec<Planned>);
 
@@ -20,7 +20,7 @@ impl Schedule {
         self.0.is_empty()
     }
 
-    /// The next whose time has come.
+    /// Returns the next fault that is due.
     pub(super) fn due(&mut self, now: Wall) -> Option<(Target, Fault)> {
         self.0.last().filter(|(at, _, _)| *at <= now)?;
         self.0.pop().map(|(_, target, fault)| (target, fault))

@@ -1,15 +1,15 @@
-//! When memory is short: who holds some of it and lets nothing move has to go.
+//! Memory shortage: disconnects a client that holds memory without making progress.
 //!
-//! Replies that nobody reads, and the data of writes that stopped half way, stay as long as their connection does. While
-//! they leave room for others that is their own affair.
+//! Replies that a client does not read, and the data of incomplete writes, stay in memory as long as the connection
+//! exists. This is acceptable while there is memory for other clients.
 
 use super::EventLoop;
 use crate::clock::Wall;
 use crate::port::Ending;
 
 impl EventLoop {
-    /// While somebody waits for what others hold: ends the connection that holds most of it and has been still for long.
-    /// Called every tenth of a second, which is time enough for the first to take what became free.
+    /// While a client waits for memory that others hold, ends the idle connection that holds most of it. Called every
+    /// 0.1 s, which gives the first waiting client enough time to take the freed memory.
     pub(super) fn relieve(&mut self, now: Wall) {
         let patience = self.limits.patience;
         let mut starved = false;
@@ -18,7 +18,7 @@ impl EventLoop {
             if place.endpoint.is_none() {
                 continue;
             }
-            // Who still waits asks again at each tick.
+            // A client that still waits asks again at each tick.
             starved |= std::mem::take(&mut place.load.starved);
             let since = place.still_since(now);
             let bytes = place.load.waits_for_client();

@@ -1,6 +1,6 @@
-//! What ends a loop or cuts the power of its drives from outside: a signal's handler, another thread.
+//! Switches that end a loop or cut the power of its drives from outside: from a signal handler or another thread.
 //!
-//! They can be there before the loop is, so that a signal that comes while a server starts is not lost.
+//! They can be created before the loop, so that a signal during the server's start is not lost.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,20 +15,20 @@ impl Stop {
     /// Asks the loop to drain and return.
     pub fn stop(&self) {
         use std::io::Write;
-        // A full pipe has been asked often enough.
+        // If the pipe is full, enough requests are pending.
         let _ = (&*self.0).write(&[1]);
     }
 
-    /// A descriptor of which any byte written ends the loop, for signals.
+    /// Returns a descriptor, for signals: writing any byte to it ends the loop.
     ///
     /// # Errors
-    /// When descriptors have run out.
+    /// No descriptors are left.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.0.as_fd().try_clone_to_owned()
     }
 }
 
-/// A loop's switches, and where it hears of them.
+/// The switches of a loop, and their receiving ends.
 #[derive(Debug)]
 pub struct Switches {
     pub(super) stopped: UnixStream,
@@ -38,10 +38,10 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// New ones, which nobody has touched.
+    /// Returns new, unused switches.
     ///
     /// # Errors
-    /// When descriptors have run out.
+    /// No descriptors are left.
     pub fn new() -> io::Result<Switches> {
         let (stopped, stop) = UnixStream::pair()?;
         let (cut, power) = UnixStream::pair()?;
@@ -56,21 +56,21 @@ impl Switches {
         })
     }
 
-    /// The power has been cut as often as was asked for by now.
+    /// Discards requests for power cuts that have been executed by now.
     pub(super) fn forget_cut(&self) {
         let mut bytes = [0; 64];
         while rustix::io::read(&self.cut, &mut bytes).is_ok_and(|read| read == bytes.len()) {}
     }
 
-    /// What ends the loop.
+    /// Returns the switch that ends the loop.
     pub fn stopper(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// A descriptor of which any byte written cuts the power of all drives, for signals.
+    /// Returns a descriptor, for signals: writing any byte to it cuts the power of all drives.
     ///
     /// # Errors
-    /// When descriptors have run out.
+    /// No descriptors are left.
     pub fn power_switch(&self) -> io::Result<OwnedFd> {
         self.power.as_fd().try_clone_to_owned()
     }

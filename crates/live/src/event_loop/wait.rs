@@ -11,12 +11,12 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::{Errno, Result};
 
-/// Waits until something in the set is ready, a signal comes, or `limit` is over (never if there is none), and puts
-/// what is ready into `events`. With `exact`, the limit is kept as well as the kernel's timers can; without, it is
+/// Waits until something in the set is ready, a signal arrives, or `limit` has passed (`None`: never), and puts the
+/// ready descriptors into `events`. With `exact`, the limit is as precise as the kernel's timers; without, it is
 /// rounded up to milliseconds.
 ///
 /// # Errors
-/// Those of `epoll_wait` and `ppoll`.
+/// Errors of `epoll_wait` and `ppoll`.
 pub(super) fn wait(
     set: impl AsFd,
     events: &mut Vec<epoll::Event>,
@@ -36,7 +36,7 @@ pub(super) fn wait(
     uninterrupted(epoll::wait(&set, spare_capacity(events), limit.as_ref()))
 }
 
-/// A signal is no error.
+/// Treats an interruption by a signal as success.
 fn uninterrupted<T>(result: Result<T>) -> Result<()> {
     match result {
         Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -59,8 +59,8 @@ mod tests {
 
     use super::*;
 
-    /// How much too long these waits are in the middle, and what this machine adds to a sleep between them: others may
-    /// keep it busy.
+    /// Returns the median lateness of these waits, and the lateness of sleeps between them: other programs may keep
+    /// the machine busy.
     fn lateness(limit: Duration, mut wait: impl FnMut()) -> (Duration, Duration) {
         let timed = |what: &mut dyn FnMut()| {
             let start = Instant::now();
@@ -89,7 +89,7 @@ mod tests {
                     wait(&set, &mut events, limit, true).expect("a wait");
                 })
             };
-            // What is always late is late in each attempt.
+            // A systematic error would occur in each attempt.
             let in_time = (0..10).any(|_| {
                 let (late, sleep) = attempt();
                 late < sleep + Duration::from_micros(350)

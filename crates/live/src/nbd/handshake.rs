@@ -1,7 +1,7 @@
 //! The negotiation before the first command: fixed newstyle.
 //!
-//! A client that does not do fixed newstyle, sends an option without its magic or one larger than 8 KiB, or asks for
-//! more than a thousand things is cut off.
+//! A client is disconnected if it does not support fixed newstyle, sends an option without its magic or one larger
+//! than 8 KiB, or sends more than a thousand options.
 
 use super::wire::{
     FIXED_NEWSTYLE, MAGIC, NO_ZEROES, OPTION_MAGIC, about, answer, be16, be32, can, option,
@@ -12,47 +12,47 @@ use crate::outbox::Outbox;
 use crate::port::{Ending, Port};
 use crate::served::Served;
 
-/// Largest option.
+/// Maximum bytes of an option.
 const LARGEST_OPTION: u32 = 8192;
 
-/// Most options.
+/// Maximum number of options.
 const MOST_OPTIONS: u32 = 1000;
 
-/// Where the negotiation is.
+/// State of the negotiation.
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
-    /// The client's flags, once it has sent them.
+    /// The client's flags, after it has sent them.
     flags: Option<u32>,
     options: u32,
     structured: bool,
-    /// The export for which block status was negotiated.
+    /// Export for which block status was negotiated.
     context: Option<usize>,
     encryption: Encryption,
 }
 
-/// Whether what is said can be overheard.
+/// Whether the connection is encrypted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Encryption {
-    /// Yes, and there is no other way.
+    /// Not encrypted, and TLS is not offered.
     #[default]
     None,
-    /// Yes, so nothing is told before the client has begun TLS.
+    /// Not encrypted yet: nothing is revealed before the client has begun TLS.
     Awaited,
-    /// No.
+    /// Encrypted.
     Begun,
 }
 
-/// How far the negotiation has come.
+/// Next step of the negotiation.
 pub(super) enum Progress {
-    /// It goes on.
+    /// The negotiation continues.
     More,
-    /// TLS comes now, and then the negotiation from its beginning.
+    /// TLS begins, followed by the negotiation from its beginning.
     Tls,
-    /// Commands come now.
+    /// Commands follow.
     Commands(Negotiated),
 }
 
-/// What an export can do.
+/// Returns the transmission flags of an export.
 fn abilities(structured: bool, drive: &Served) -> u16 {
     let mut can =
         can::HAS_FLAGS | can::FLUSH | can::FUA | can::TRIM | can::WRITE_ZEROES | can::MULTI_CONN;
@@ -66,7 +66,7 @@ fn abilities(structured: bool, drive: &Served) -> u16 {
 }
 
 impl Handshake {
-    /// With a client that must begin TLS.
+    /// Returns the state for a client that must begin TLS.
     pub(super) fn awaiting_tls() -> Handshake {
         Handshake {
             encryption: Encryption::Awaited,
@@ -74,7 +74,7 @@ impl Handshake {
         }
     }
 
-    /// What was negotiated in the clear is void: somebody else may have said it.
+    /// Discards everything negotiated without encryption, because an attacker may have sent it.
     fn begin_tls(&mut self) {
         *self = Handshake {
             flags: self.flags,
@@ -90,7 +90,7 @@ impl Handshake {
         out.push(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
     }
 
-    /// Takes what it can of the input: bytes used, and what comes after them.
+    /// Processes input: returns the number of bytes used, and the next step.
     pub(super) fn input(
         &mut self,
         bytes: &[u8],
@@ -131,7 +131,7 @@ impl Handshake {
             }
             let whole = 16 + length as usize;
             if rest.len() < whole {
-                // Counted again when it is whole.
+                // Counted again when it is complete.
                 self.options -= 1;
                 return Ok((used, Progress::More));
             }
@@ -164,7 +164,7 @@ impl Handshake {
             option::STARTTLS if self.encryption != Encryption::None => {
                 refuse(out, number, answer::ERR_INVALID, "TLS has begun, or data");
             }
-            // This option has no answer that could say so.
+            // The reply to this option cannot carry an error.
             option::EXPORT_NAME if self.encryption == Encryption::Awaited => {
                 return Err(Ending::broke("a client without TLS"));
             }
@@ -206,7 +206,7 @@ impl Handshake {
         }
     }
 
-    /// The old way to begin: no answer but the size.
+    /// Executes the old way to begin: the reply has only the size.
     fn export_name(
         &self,
         data: &[u8],
@@ -256,7 +256,8 @@ impl Handshake {
                 _ => {}
             }
         }
-        // Told whether wanted or not: the protocol allows it, and a client that heeds it sends nothing unaligned.
+        // Sent whether requested or not: the protocol allows it, and a client that obeys it sends only aligned
+        // requests.
         let sizes = [drive.block(), 4096, LARGEST];
         tell(about::BLOCK_SIZE, &sizes.map(u32::to_be_bytes).concat());
         out.push(&option_reply(number, answer::ACK, 0));
@@ -304,7 +305,7 @@ fn refuse(out: &mut Outbox, number: u32, answer: u32, why: &str) {
     out.push(why.as_bytes());
 }
 
-/// The export of this name; no name is the first.
+/// Returns the export with this name; an empty name is the first.
 fn find(names: &[String], name: &[u8]) -> Option<usize> {
     if name.is_empty() {
         return (!names.is_empty()).then_some(0);
@@ -312,13 +313,13 @@ fn find(names: &[String], name: &[u8]) -> Option<usize> {
     names.iter().position(|known| known.as_bytes() == name)
 }
 
-/// A string with its length before it, and what follows.
+/// Splits off a string with its length before it.
 fn string(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = data.get(..4).map(|bytes| be32(bytes, 0))? as usize;
     data[4..].split_at_checked(length)
 }
 
-/// An export's name and 16-bit numbers.
+/// Returns an export's name and 16-bit numbers.
 fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let (name, rest) = string(data)?;
     let count = rest.get(..2).map(|bytes| be16(bytes, 0))? as usize;
@@ -329,7 +330,7 @@ fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     })
 }
 
-/// An export's name and strings.
+/// Returns an export's name and strings.
 fn name_and_queries(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let (name, rest) = string(data)?;
     let count = rest.get(..4).map(|bytes| be32(bytes, 0))?;

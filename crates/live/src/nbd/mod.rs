@@ -1,9 +1,9 @@
-//! NBD: a network block device, as qemu, nbdkit's tools, libnbd, fio and Linux's own client speak it.
+//! NBD: a network block device, as used by qemu, nbdkit's tools, libnbd, fio and Linux's own client.
 //!
-//! Fixed newstyle with structured replies, several connections to one export, block status and block size limits.
-//! A drive is an export of its name. A request that is malformed ends its connection; one that is well formed but
-//! cannot be done (beyond the end, unaligned) gets an error.
-//! Source: the NBD project's `doc/proto.md`. Left out: extended headers, resize, cache commands.
+//! Fixed newstyle with structured replies, several connections to one export, block status and block size limits. Each
+//! drive is an export with the drive's name. A malformed request ends its connection. A well-formed request that
+//! cannot be executed (beyond the end, unaligned) gets an error. Source: the NBD project's `doc/proto.md`. Not
+//! supported: extended headers, resize, cache commands.
 
 mod handshake;
 pub mod tls;
@@ -22,24 +22,24 @@ use handshake::{Handshake, Progress};
 use tls::{Credentials, Encrypted};
 use wire::{chunk, command, error, flag};
 
-/// Largest payload of a command.
+/// Maximum payload of a command in bytes.
 const LARGEST: u32 = 32 << 20;
 
-/// The one metadata context there is.
+/// The only metadata context.
 const CONTEXT: &[u8] = b"base:allocation";
 const CONTEXT_ID: u32 = 1;
 
-/// Most extents in one answer about allocation.
+/// Maximum number of extents in one answer on allocation.
 const MOST_EXTENTS: usize = 1024;
 
-/// Payload buffers up to this size are kept for use again, this many of them.
+/// Maximum size and number of payload buffers that are kept for reuse.
 const KEEP_BYTES: usize = 64 << 10;
 const KEEP: usize = 32;
 
 /// Seconds that a client may take to negotiate.
 const PATIENCE_S: u64 = 30;
 
-/// Listens for clients and gives them exports.
+/// Front end that gives exports to clients.
 #[derive(Debug)]
 pub struct Nbd {
     names: Vec<String>,
@@ -47,12 +47,12 @@ pub struct Nbd {
 }
 
 impl Nbd {
-    /// Exports by name, one for each drive in order.
+    /// Returns a front end with exports by name, one for each drive in order.
     pub fn new(names: Vec<String>) -> Nbd {
         Nbd { names, tls: None }
     }
 
-    /// The same, to clients that speak TLS only.
+    /// Returns a front end that accepts only clients with TLS.
     pub fn encrypted(names: Vec<String>, credentials: Credentials) -> Nbd {
         Nbd {
             names,
@@ -75,17 +75,17 @@ impl Front for Nbd {
     }
 }
 
-/// What handshake and client have agreed upon.
+/// Result of the negotiation with a client.
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     export: usize,
-    /// Bytes of a block, as the client was told.
+    /// Block size in bytes that the client was told.
     block: u32,
     structured: bool,
     contexts: bool,
 }
 
-/// A command whose reply is awaited.
+/// A command in flight.
 #[derive(Debug, Default)]
 struct Pending {
     cookie: u64,
@@ -93,13 +93,13 @@ struct Pending {
     payload: Vec<u8>,
 }
 
-/// A write whose data is coming in.
+/// A write whose data is being received.
 #[derive(Debug)]
 struct Incoming {
     request: wire::Request,
     payload: Vec<u8>,
     filled: usize,
-    /// The error to answer with when all of it has come.
+    /// Error to return when all of it has been received; 0 for none.
     error: u32,
 }
 
@@ -109,7 +109,7 @@ enum Phase {
     Commands(Negotiated),
 }
 
-/// One client.
+/// A connection of one client.
 #[derive(Debug)]
 pub struct NbdConnection {
     names: Vec<String>,
@@ -117,15 +117,15 @@ pub struct NbdConnection {
     pending: Slab<Pending>,
     spare: Vec<Vec<u8>>,
     incoming: Option<Incoming>,
-    /// The client has said goodbye; the replies it awaits are still sent.
+    /// Whether the client has announced its disconnection; outstanding replies are still sent.
     leaving: bool,
-    /// The client has begun TLS: what comes next is not for this connection to read.
+    /// Whether the client has begun TLS: this connection must not read the following bytes.
     begins_tls: bool,
     opened_ns: u64,
 }
 
 impl NbdConnection {
-    /// A client of these exports, one for each drive in order.
+    /// Returns a connection with these exports, one for each drive in order.
     pub fn new(names: Vec<String>) -> NbdConnection {
         NbdConnection {
             names,
@@ -139,7 +139,7 @@ impl NbdConnection {
         }
     }
 
-    /// A client that is told nothing before it has begun TLS.
+    /// Returns a connection that reveals nothing before the client has begun TLS.
     fn awaiting_tls(names: Vec<String>) -> NbdConnection {
         NbdConnection {
             phase: Phase::Handshake(Handshake::awaiting_tls()),
@@ -147,7 +147,7 @@ impl NbdConnection {
         }
     }
 
-    /// Requests, one after the other.
+    /// Processes requests in sequence.
     fn commands(
         &mut self,
         bytes: &[u8],
@@ -198,7 +198,7 @@ impl NbdConnection {
         let wrong = wrong(&request, drive.bytes(), drive.block(), agreed);
         match request.command {
             command::WRITE if request.length > LARGEST => {
-                // Its data would have to be read and thrown away: the client was told the limit.
+                // Its data would have to be read and discarded, although the client was told the limit.
                 return Err(Ending::broke(format!(
                     "a write of {} bytes",
                     request.length
@@ -233,7 +233,7 @@ impl NbdConnection {
         Ok(())
     }
 
-    /// Takes data of the write that is coming in, and submits it when it is whole.
+    /// Receives data of a write, and submits the write when it is complete.
     fn receive(
         &mut self,
         bytes: &[u8],
@@ -295,7 +295,7 @@ impl NbdConnection {
         });
     }
 
-    /// A buffer of this length, with undefined content.
+    /// Returns a buffer of this length, with undefined content.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
         let mut buffer = match self.spare.pop() {
             Some(buffer) if bytes <= KEEP_BYTES => buffer,
@@ -315,7 +315,7 @@ impl NbdConnection {
     }
 }
 
-/// The error of a request that cannot be done; it is well formed.
+/// Returns the error of a well-formed request that cannot be executed.
 fn wrong(request: &wire::Request, size: u64, block: u32, agreed: Negotiated) -> Option<u32> {
     let known = match request.command {
         command::READ if agreed.structured => flag::DF | flag::FUA,
@@ -345,7 +345,7 @@ fn wrong(request: &wire::Request, size: u64, block: u32, agreed: Negotiated) -> 
     (request.command == command::READ && request.length > LARGEST).then_some(error::EOVERFLOW)
 }
 
-/// An answer without data.
+/// Sends an answer without data.
 fn answer(cookie: u64, agreed: Negotiated, out: &mut Outbox) {
     if agreed.structured {
         out.push(&wire::last_chunk(cookie, chunk::NONE, 0));
@@ -364,7 +364,7 @@ fn fail(cookie: u64, error: u32, agreed: Negotiated, out: &mut Outbox) {
     }
 }
 
-/// Which parts of the range hold data: asked of the store, at once; the drive knows no such command.
+/// Returns the parts of the range that hold data. The store is queried at once; drives have no such command.
 fn block_status(
     request: &wire::Request,
     agreed: Negotiated,
@@ -404,7 +404,7 @@ fn block_status(
     }
 }
 
-/// The data of a read, straight from the store into what is sent. Where nothing was written, only that is said.
+/// Sends the data of a read directly from the store. Ranges that were never written are only reported as holes.
 fn data(cookie: u64, reply: &Reply, agreed: Negotiated, out: &mut Outbox, port: &mut Port<'_>) {
     let drive = port.drive(agreed.export);
     if agreed.structured && drive.is_hole(reply.offset, reply.bytes.into()) {
@@ -514,7 +514,7 @@ impl Connection for NbdConnection {
         _port: &mut Port<'_>,
     ) -> Result<(), Ending> {
         match notice {
-            // Size or block size may have changed: the client must ask anew.
+            // Size or block size may have changed: the client must negotiate again.
             Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
             Notice::PowerCut => Err(Ending::Failed("the drive lost its power".into())),
             Notice::Health => Ok(()),

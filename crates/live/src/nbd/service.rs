@@ -1,4 +1,4 @@
-//! NBD as it is asked for, and how to reach what is served.
+//! NBD as a protocol of the server, and how clients reach the served drives.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::protocol::{
 };
 use crate::served::Served;
 
-/// NBD.
+/// The NBD protocol.
 pub const PROTOCOL: Protocol = Protocol {
     option: "nbd",
     value: "ADDR",
@@ -42,7 +42,7 @@ pub const PROTOCOL: Protocol = Protocol {
 /// Exports, one for each drive.
 struct Exports {
     names: Vec<String>,
-    /// The folder of the certificates, and what is in it.
+    /// Folder of the certificates, and the credentials in it.
     tls: Option<(PathBuf, Credentials)>,
 }
 
@@ -87,7 +87,7 @@ impl Service for Exports {
     }
 }
 
-/// A name as it stands in a URI: a pool is called by its expression, with blanks, commas and brackets.
+/// Returns a name as part of a URI: the name of a pool is its expression, with blanks, commas and brackets.
 fn in_uri(name: &str) -> String {
     let one = |byte: u8| match byte {
         b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_' | b'~' | b'/' => {
@@ -98,7 +98,7 @@ fn in_uri(name: &str) -> String {
     name.bytes().map(one).collect()
 }
 
-/// How to reach an export over NBD.
+/// Returns lines on how clients reach an export over NBD.
 fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
     let whole = |path: &Path| {
         path.canonicalize()
@@ -124,7 +124,7 @@ fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
                 format!("server.type=unix,server.path={socket}"),
             )
         }
-        // Whoever passed it on knows where it is.
+        // The program that passed the socket on knows its address.
         Address::Passed(_) => return Vec::new(),
     };
     let Some(folder) = tls else {
@@ -136,7 +136,7 @@ fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
             format!("  qemu-system-x86_64 ... -drive if=virtio,format=raw,file='{uri}'"),
         ];
     };
-    // fio cannot be told where the certificates are.
+    // fio has no option for the place of certificates.
     let folder = whole(folder);
     let joint = if uri.contains('?') { '&' } else { '?' };
     vec![

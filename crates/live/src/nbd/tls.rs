@@ -1,10 +1,10 @@
-//! NBD inside TLS: a connection around the connection, between the socket's bytes and its own.
+//! NBD over TLS: a connection that wraps an [`NbdConnection`] and encrypts its bytes.
 //!
-//! The client begins in the clear, asks for TLS (`NBD_OPT_STARTTLS`) and negotiates again inside; before that it is told
-//! nothing, and what it said is forgotten. TLS 1.2 and 1.3 by rustls, which never sees the socket. Certificates lie in
-//! a folder under the names that nbdkit, qemu and libnbd use. Left out: keys shared beforehand (PSK), certificates
-//! chosen by server name, revocation.
-//! Source: the NBD project's `doc/proto.md`, "TLS"; the files' names are those of nbdkit-tls(1).
+//! The client begins without encryption, requests TLS (`NBD_OPT_STARTTLS`) and negotiates again inside TLS. Before
+//! TLS, nothing is revealed to the client, and everything it negotiated is discarded. rustls provides TLS 1.2 and 1.3
+//! and has no access to the socket. Certificates are in a folder under the names that nbdkit, qemu and libnbd use. Not
+//! supported: pre-shared keys (PSK), certificates chosen by server name, revocation. Source: the NBD project's
+//! `doc/proto.md`, "TLS"; the file names are those of nbdkit-tls(1).
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -22,19 +22,19 @@ use crate::port::{Ending, Notice, Port};
 use crate::served::Reply;
 use crate::stream::Connection;
 
-/// Bytes that are encrypted at a time.
+/// Bytes that are encrypted at once.
 const PIECE: usize = 64 << 10;
 
-/// Who the server is, and whether clients must say who they are.
+/// The server's certificate, and whether clients need one.
 #[derive(Clone, Debug)]
 pub struct Credentials(Arc<ServerConfig>);
 
 impl Credentials {
-    /// Reads `server-cert.pem` and `server-key.pem` of a folder. With `verify_peer`, clients need a certificate signed
+    /// Reads `server-cert.pem` and `server-key.pem` in a folder. With `verify_peer`, clients need a certificate signed
     /// by those in `ca-cert.pem`.
     ///
     /// # Errors
-    /// What is wrong with each of the files.
+    /// The problems of each file.
     pub fn read(folder: &Path, verify_peer: bool) -> Result<Credentials, Problems> {
         let mut problems = Problems::default();
         let mut file = |name: &str, what: Result<Vec<CertificateDer<'static>>, String>| match what {
@@ -65,7 +65,7 @@ impl Credentials {
     }
 }
 
-/// The certificates of a file; at least one.
+/// Reads the certificates of a file; at least one is required.
 fn certificates(folder: &Path, name: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(folder.join(name)).and_then(Iterator::collect);
@@ -105,21 +105,21 @@ fn configuration(
         .map_err(|error| format!("server-cert.pem and server-key.pem: {error}"))
 }
 
-/// One client that must speak TLS.
+/// A connection of a client that must use TLS.
 #[derive(Debug)]
 pub struct Encrypted {
     inner: NbdConnection,
     credentials: Credentials,
-    /// Once the client has begun.
+    /// The TLS session, after the client has begun.
     session: Option<Box<ServerConnection>>,
-    /// What the inner connection has said and is not encrypted yet.
+    /// Output of the inner connection that is not encrypted yet.
     clear: Outbox,
-    /// What was decrypted and the inner connection has not taken yet.
+    /// Decrypted input that the inner connection has not taken yet.
     left: Vec<u8>,
 }
 
 impl Encrypted {
-    /// A client of these exports, one for each drive in order.
+    /// Returns a connection with these exports, one for each drive in order.
     pub fn new(names: Vec<String>, credentials: &Credentials) -> Encrypted {
         Encrypted {
             inner: NbdConnection::awaiting_tls(names),
@@ -134,13 +134,13 @@ impl Encrypted {
         let config = Arc::clone(&self.credentials.0);
         let mut session =
             ServerConnection::new(config).map_err(|error| Ending::Failed(error.to_string()))?;
-        // Pieces are given to it and taken at once.
+        // Pieces are passed to it and taken at once.
         session.set_buffer_limit(None);
         self.session = Some(Box::new(session));
         Ok(())
     }
 
-    /// Takes records until they end, or there is no room for the requests in them.
+    /// Processes records until they end, or there is no space for their requests.
     fn records(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<usize, Ending> {
         let mut rest = bytes;
         loop {
@@ -171,7 +171,7 @@ impl Encrypted {
         }
     }
 
-    /// Gives what was decrypted to the connection inside.
+    /// Passes decrypted bytes to the inner connection.
     fn hand_over(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
         if !self.left.is_empty() {
             let used = self.inner.input(&self.left, &mut self.clear, port)?;
@@ -180,7 +180,7 @@ impl Encrypted {
         Ok(())
     }
 
-    /// A last word, if the connection ends by this.
+    /// Sends TLS's closing message if `result` ends the connection.
     fn closing<T>(&mut self, result: Result<T, Ending>, out: &mut Outbox) -> Result<T, Ending> {
         if result.is_err()
             && let Some(session) = &mut self.session
@@ -192,7 +192,7 @@ impl Encrypted {
         result
     }
 
-    /// Where the inner connection's words go.
+    /// Returns the inner connection and its output buffer.
     fn mouth<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut NbdConnection, &'a mut Outbox) {
         match self.session {
             None => (&mut self.inner, out),
@@ -201,12 +201,12 @@ impl Encrypted {
     }
 }
 
-/// Moves what is clear to `out`, encrypted, and with it what TLS itself has to say.
+/// Moves plain output to `out`, encrypted, together with TLS's own messages.
 fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox) {
     loop {
         let piece = clear.unsent();
         let piece = &piece[..piece.len().min(PIECE)];
-        // Neither can fail: there is no limit, and memory takes everything.
+        // Neither can fail: there is no limit, and memory accepts everything.
         let taken = session.writer().write(piece).unwrap_or(0);
         while session.wants_write() && session.write_tls(&mut Pour(out)).is_ok() {}
         clear.sent(taken);
@@ -267,7 +267,7 @@ impl Connection for Encrypted {
     ) -> Result<(), Ending> {
         let (inner, mouth) = self.mouth(out);
         match inner.reply(reply, mouth, port) {
-            // Encrypted with others when all leave.
+            // Encrypted together with the others, when all are sent.
             Ok(()) => Ok(()),
             end => self.closing(end, out),
         }

@@ -3,17 +3,17 @@
 //! Source: the protocol's description in the NBD project's `doc/proto.md`. Everything is big-endian. Left out:
 //! extended headers (64-bit lengths) and the oldstyle handshake.
 
-/// First words of the server.
+/// First bytes of the server.
 pub const MAGIC: &[u8; 8] = b"NBDMAGIC";
-/// Newstyle handshake; also before each option.
+/// Magic of the newstyle handshake; also precedes each option.
 pub const OPTION_MAGIC: &[u8; 8] = b"IHAVEOPT";
-/// Before each reply to an option.
+/// Magic that precedes each reply to an option.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Before each request.
+/// Magic that precedes each request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Before each simple reply.
+/// Magic that precedes each simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Before each chunk of a structured reply.
+/// Magic that precedes each chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
 /// Handshake flags of the server and of the client: fixed newstyle, no zeroes after the export's size.
@@ -21,7 +21,7 @@ pub const FIXED_NEWSTYLE: u16 = 1;
 /// See [`FIXED_NEWSTYLE`].
 pub const NO_ZEROES: u16 = 2;
 
-/// Options that a client may ask for.
+/// Options that a client may send.
 pub mod option {
     #![allow(missing_docs, reason = "the names of the protocol")]
     pub const EXPORT_NAME: u32 = 1;
@@ -58,7 +58,7 @@ pub mod about {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// Transmission flags of an export.
 pub mod can {
     #![allow(missing_docs, reason = "the names of the protocol")]
     pub const HAS_FLAGS: u16 = 1;
@@ -71,7 +71,7 @@ pub mod can {
     pub const MULTI_CONN: u16 = 1 << 8;
 }
 
-/// Commands.
+/// Command types.
 pub mod command {
     #![allow(missing_docs, reason = "the names of the protocol")]
     pub const READ: u16 = 0;
@@ -116,17 +116,17 @@ pub mod error {
     pub const ENOTSUP: u32 = 95;
 }
 
-/// The number at `at`, big-endian; the slice must reach so far.
+/// Returns the big-endian number at `at`; the slice must be long enough.
 pub fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// The number at `at`, big-endian; the slice must reach so far.
+/// Returns the big-endian number at `at`; the slice must be long enough.
 pub fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from(be16(bytes, at)) << 16 | u32::from(be16(bytes, at + 2))
 }
 
-/// The number at `at`, big-endian; the slice must reach so far.
+/// Returns the big-endian number at `at`; the slice must be long enough.
 pub fn be64(bytes: &[u8], at: usize) -> u64 {
     u64::from(be32(bytes, at)) << 32 | u64::from(be32(bytes, at + 4))
 }
@@ -134,23 +134,24 @@ pub fn be64(bytes: &[u8], at: usize) -> u64 {
 /// A request, without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// See [`flag`].
+    /// Flags of the request; see [`flag`].
     pub flags: u16,
-    /// See [`command`].
+    /// Type of the request; see [`command`].
     pub command: u16,
-    /// The client's name for it.
+    /// The client's identifier of the request.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub length: u32,
 }
 
 impl Request {
-    /// Bytes on the wire.
+    /// Size of a request on the wire in bytes.
     pub const BYTES: usize = 28;
 
-    /// The request at the beginning of `bytes`, which has at least [`Request::BYTES`]; none without the magic.
+    /// Parses the request at the beginning of `bytes`, which has at least [`Request::BYTES`]; `None` without the
+    /// magic.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Request> {
         (be32(bytes, 0) == REQUEST_MAGIC).then(|| Request {
@@ -162,7 +163,7 @@ impl Request {
         })
     }
 
-    /// The request as bytes.
+    /// Returns the request as bytes.
     pub fn emit(&self) -> [u8; Request::BYTES] {
         let mut bytes = [0; Request::BYTES];
         bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());
@@ -178,7 +179,7 @@ impl Request {
 /// Bytes of a simple reply.
 pub const SIMPLE_REPLY: usize = 16;
 
-/// A simple reply, to be followed by the data of a read.
+/// Returns a simple reply, which the data of a read must follow.
 #[inline]
 pub fn simple_reply(cookie: u64, error: u32) -> [u8; SIMPLE_REPLY] {
     let mut bytes = [0; SIMPLE_REPLY];
@@ -188,10 +189,10 @@ pub fn simple_reply(cookie: u64, error: u32) -> [u8; SIMPLE_REPLY] {
     bytes
 }
 
-/// Bytes of the head of a chunk.
+/// Bytes of the header of a chunk.
 pub const CHUNK: usize = 20;
 
-/// Head of the last chunk of a structured reply, to be followed by `length` bytes.
+/// Returns the header of the last chunk of a structured reply, which `length` bytes must follow.
 #[inline]
 pub fn last_chunk(cookie: u64, kind: u16, length: u32) -> [u8; CHUNK] {
     let mut bytes = [0; CHUNK];
@@ -203,7 +204,7 @@ pub fn last_chunk(cookie: u64, kind: u16, length: u32) -> [u8; CHUNK] {
     bytes
 }
 
-/// Head of a reply to an option, to be followed by `length` bytes.
+/// Returns the header of a reply to an option, which `length` bytes must follow.
 pub fn option_reply(option: u32, answer: u32, length: u32) -> [u8; 20] {
     let mut bytes = [0; 20];
     bytes[..8].copy_from_slice(&OPTION_REPLY_MAGIC.to_be_bytes());
@@ -213,7 +214,7 @@ pub fn option_reply(option: u32, answer: u32, length: u32) -> [u8; 20] {
     bytes
 }
 
-/// An option of the client: its number and what comes with it.
+/// Returns an option of the client: its number with its data.
 pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
     let mut bytes = OPTION_MAGIC.to_vec();
     bytes.extend(number.to_be_bytes());

@@ -290,7 +290,7 @@ fn a_new_pool_without_room_is_refused_and_leaves_nothing() {
         limit(Some(600));
         let opened = open(pool, folder.path());
         limit(None);
-        // A stripe has nothing to write before it is used.
+        // A stripe writes nothing before it is used.
         if let Err(why) = opened {
             assert!(why.contains("room"), "{why}");
             let left = std::fs::read_dir(folder.path().join("store")).map_or(0, Iterator::count);

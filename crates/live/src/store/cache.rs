@@ -1,9 +1,11 @@
-//! What a drive without power-loss protection has acknowledged and not brought to its medium: a power cut loses it.
+//! Data that a drive without power-loss protection has acknowledged but not yet written to its medium: a power cut
+//! loses it.
 //!
-//! Pages of 4 KiB with a bit for each 512 B that is newer than the store. Which of them are still in the drive's buffer
-//! says the drive's model, when it is asked: those that are not go to the store, and at a power cut those that are are lost.
-//! A flush brings to the store what was acknowledged before it. Of a page that is written again while an earlier version
-//! of it is on its way to the medium only the newer version is kept: a flush then makes that durable.
+//! The cache consists of pages of 4 KiB with a bit for each 512 B that is newer than the store. The drive's model
+//! reports which pages are still in the drive's buffer: all others are moved to the store, and at a power cut the
+//! pages in the buffer are lost. A flush moves to the store all data that was acknowledged before it. If a page is
+//! written again while an earlier version is on its way to the medium, only the newer version is kept; a flush then
+//! makes the newer version durable.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,18 +17,18 @@ use super::{PAGE, Store, pages};
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// Parts of a drive, to be asked whether a page meets one of them.
+/// Ranges of a drive that can be tested for an overlap with a page.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<Range>);
 
 impl Ranges {
-    /// These.
+    /// Returns these ranges.
     pub fn new(mut ranges: Vec<Range>) -> Ranges {
         ranges.sort_unstable_by_key(|it| it.offset);
         Ranges(ranges)
     }
 
-    /// Whether one of them has a byte of these. None of them is longer than a page, or meets another.
+    /// Checks whether one of them overlaps these bytes. None of them is longer than a page, or overlaps another.
     fn meet(&self, offset: u64, bytes: u64) -> bool {
         let before = self.0.partition_point(|it| it.offset < offset + bytes);
         let last = before.checked_sub(1).map(|index| self.0[index]);
@@ -34,50 +36,50 @@ impl Ranges {
     }
 }
 
-/// Writes that the store does not have yet.
+/// Writes that are not yet in the store.
 #[derive(Debug, Default)]
 pub struct WriteCache {
     pages: BTreeMap<u64, Page>,
-    /// Writes so far.
+    /// Number of writes so far.
     writes: u64,
 }
 
-/// A moment in the order of writes.
+/// A position in the order of writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Mark(u64);
 
 #[derive(Debug)]
 struct Page {
-    /// A bit for each sector that is newer than the store.
+    /// One bit for each sector that is newer than the store.
     newer: u8,
-    /// The first write since the store had all of it.
+    /// The first write since the whole page was in the store.
     since: Mark,
     data: Box<[u8; PAGE as usize]>,
 }
 
-/// The bits of the sectors in a part of a page.
+/// Returns the bits of the sectors in a part of a page.
 fn bits(start: u64, bytes: u64) -> u8 {
     let (first, count) = (start / SECTOR, bytes.div_ceil(SECTOR));
     (((1u32 << count) - 1) << first) as u8
 }
 
 impl WriteCache {
-    /// Whether there is nothing in it.
+    /// Checks whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// Bytes in it, in whole pages.
+    /// Returns the cached bytes, in whole pages.
     pub fn bytes(&self) -> u64 {
         self.pages.len() as u64 * PAGE
     }
 
-    /// The writes until now: for [`WriteCache::flush`], when a flush begins.
+    /// Returns a mark of the writes so far, for [`WriteCache::flush`], when a flush begins.
     pub fn mark(&self) -> Mark {
         Mark(self.writes)
     }
 
-    /// Takes a write.
+    /// Stores a write.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         self.writes += 1;
         let since = Mark(self.writes);
@@ -93,7 +95,7 @@ impl WriteCache {
         }
     }
 
-    /// Lays what is newer over data that was read from the store.
+    /// Copies newer data over data that was read from the store.
     pub fn overlay(&self, offset: u64, data: &mut [u8]) {
         if self.pages.is_empty() {
             return;
@@ -114,7 +116,7 @@ impl WriteCache {
         }
     }
 
-    /// Forgets what is newer in a range that the store itself is given (FUA, trim, zeroes).
+    /// Discards newer data in a range that is written directly to the store (FUA, trim, zeroes).
     pub fn forget(&mut self, offset: u64, bytes: u64) {
         if bytes == 0 {
             return;
@@ -127,24 +129,24 @@ impl WriteCache {
         }
     }
 
-    /// Where the first page from this byte on begins, if there is one.
+    /// Returns the start of the first page at or after this byte, if there is one.
     pub fn next(&self, offset: u64) -> Option<u64> {
         let mut from = self.pages.range(offset / PAGE..);
         from.next().map(|(page, _)| page * PAGE)
     }
 
-    /// Brings to the store what was written before this moment.
+    /// Moves to the store all data written before this mark.
     ///
     /// # Errors
-    /// Those of the store; what it did not take is still here.
+    /// Errors of the store; data that it did not accept remains here.
     pub fn flush(&mut self, store: &mut Store, before: Mark) -> io::Result<()> {
         self.bring(store, |_, page| page.since <= before)
     }
 
-    /// Brings to the store what the drive does not have in its buffer any more.
+    /// Moves to the store all data that the drive no longer has in its buffer.
     ///
     /// # Errors
-    /// Those of the store; what it did not take is still here.
+    /// Errors of the store; data that it did not accept remains here.
     pub fn settle(&mut self, store: &mut Store, buffered: &Ranges) -> io::Result<()> {
         self.bring(store, |number, _| !buffered.meet(number * PAGE, PAGE))
     }
@@ -161,7 +163,7 @@ impl WriteCache {
         result
     }
 
-    /// Power has gone: what is here is lost. Returns the bytes of the pages that were.
+    /// Drops all data after a power failure. Returns the bytes of the lost pages.
     pub fn lose(&mut self) -> u64 {
         let lost = self.bytes();
         self.pages.clear();

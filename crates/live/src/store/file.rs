@@ -1,8 +1,8 @@
-//! Data in one sparse file, by `pread` and `pwrite`.
+//! Data in one sparse file, with `pread` and `pwrite`.
 //!
-//! Not by a mapping: a kill in the middle of a copy into a mapping tears a block, while the kernel finishes a page of
-//! `pwrite` before it looks at signals. What `pwrite` has taken survives the death of this program; against the
-//! death of the host there is [`FileStore::sync`].
+//! A memory mapping is not used: a kill during a copy into a mapping tears a block, while the kernel finishes a page
+//! of `pwrite` before it handles signals. Data accepted by `pwrite` survives a crash of this program;
+//! [`FileStore::sync`] protects against a crash of the host.
 
 use std::fs::File;
 use std::io;
@@ -17,13 +17,13 @@ static ZEROES: [u8; 65_536] = [0; 65_536];
 #[derive(Debug)]
 pub struct FileStore {
     file: File,
-    /// Where in the file the store begins, and its length.
+    /// Offset of the store in the file, and its length.
     base: u64,
     bytes: u64,
 }
 
 impl FileStore {
-    /// The `bytes` bytes from `base` on of this file, which must be so long.
+    /// Returns a store of `bytes` bytes at offset `base` of this file, which must be long enough.
     pub fn new(file: File, base: u64, bytes: u64) -> FileStore {
         FileStore { file, base, bytes }
     }
@@ -76,7 +76,7 @@ impl FileStore {
                 Err(_) => (limit, true),
             },
             Err(rustix::io::Errno::NXIO) => (limit, false),
-            // A file system that cannot tell: all of it may be data.
+            // The file system cannot report holes, so everything may be data.
             Err(_) => (limit, true),
         }
     }

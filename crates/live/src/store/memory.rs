@@ -1,7 +1,8 @@
-//! Data in memory: a page for each 4 KiB that is not all zeroes, as far as that is seen without looking twice.
+//! Data in memory: a page for each 4 KiB that is not all zeroes, if one check detects it.
 //!
-//! What is zeroes when it is written for the first time takes no page: a record of 128 KiB with 4 KiB in it, or a new file
-//! system's empty tables, take what they say. What is made zeroes gives its pages back, for other places.
+//! Zeroes that are written for the first time use no page: a record of 128 KiB with 4 KiB of content, or the empty
+//! tables of a new file system, use only the memory of their content. Zeroing a range releases its pages for other
+//! addresses.
 
 use std::io;
 
@@ -14,24 +15,24 @@ use super::{PAGE, pages};
 const LEAF: usize = 1024;
 const LEAF_BYTES: u64 = LEAF as u64 * PAGE;
 
-/// Pages by place.
+/// Pages by address.
 type Leaf = Box<[Option<Page>; LEAF]>;
 
 /// Data in memory.
 #[derive(Debug)]
 pub struct MemoryStore {
-    /// For each [`LEAF_BYTES`], which leaf says where its pages are, from 1; 0 before one has been written. Taken from the
-    /// kernel as zeroes, so that what is never written of it takes no memory either.
+    /// For each [`LEAF_BYTES`], the number of the leaf with its pages, starting with 1; 0 before the first write. The
+    /// table is allocated from the kernel as zeroes, so unused parts of it use no memory either.
     table: Vec<u32>,
     leaves: Vec<Leaf>,
     pages: Pages,
 }
 
 impl MemoryStore {
-    /// `bytes` of zeroes.
+    /// Returns a store of `bytes` zeroes.
     ///
     /// # Errors
-    /// When its table is longer than the address space.
+    /// The table is larger than the address space.
     pub fn new(bytes: u64) -> io::Result<MemoryStore> {
         let leaves = usize::try_from(bytes.div_ceil(LEAF_BYTES)).map_err(io::Error::other)?;
         Ok(MemoryStore {
@@ -41,21 +42,21 @@ impl MemoryStore {
         })
     }
 
-    /// The leaf of a page, and which of its entries it is, if there is one.
+    /// Returns the leaf of a page, and its entry there, if the leaf exists.
     #[inline]
     fn leaf(&self, page: u64) -> Option<(usize, usize)> {
         let leaf = self.table[(page / LEAF as u64) as usize].checked_sub(1)?;
         Some((leaf as usize, page as usize % LEAF))
     }
 
-    /// Where the page of this number is, if it has one.
+    /// Returns the memory of the page with this number, if it has any.
     #[inline]
     fn find(&self, page: u64) -> Option<Page> {
         let (leaf, index) = self.leaf(page)?;
         self.leaves[leaf][index]
     }
 
-    /// Gives the page of this number a place.
+    /// Sets the memory of the page with this number.
     fn put(&mut self, page: u64, place: Page) {
         let (leaf, index) = self.leaf(page).unwrap_or_else(|| {
             self.leaves.push(Box::new([None; LEAF]));
@@ -105,7 +106,7 @@ impl MemoryStore {
         let mut from = offset;
         while from < end {
             let stop = end.min((from / LEAF_BYTES + 1) * LEAF_BYTES);
-            // Most of what is trimmed at once has no leaf.
+            // Most of a large trimmed range has no leaf.
             if self.leaf(from / PAGE).is_some() {
                 for (page, start, bytes, _) in pages(from, stop - from) {
                     self.zero_in(page, start, bytes);
@@ -116,7 +117,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// The same within one page.
+    /// Zeroes a range within one page.
     fn zero_in(&mut self, page: u64, start: u64, bytes: u64) {
         let Some((leaf, index)) = self.leaf(page) else {
             return;
@@ -132,7 +133,7 @@ impl MemoryStore {
         }
     }
 
-    /// New memory is quicker than pages given back one by one, and the old goes to the kernel.
+    /// Allocating new memory is faster than releasing pages one by one, and the kernel gets the old memory back.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.pages = Pages::default();
         self.leaves.clear();
@@ -173,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Over two leaves, the second not whole.
+    /// Two leaves, the second incomplete.
     const BYTES: usize = LEAF_BYTES as usize + 5 * PAGE as usize;
 
     #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Round the border of the leaves and at the start, in sectors.
+        // Around the border of the leaves and at the start, in sectors.
         let near = prop_oneof![0..64_usize, (LEAF * 8 - 32)..(LEAF * 8 + 32)];
         (near, 1..40_usize, 0_u8..12).prop_map(|(sector, sectors, what)| {
             let at = sector * 512;
@@ -227,7 +228,7 @@ mod tests {
             let mut read = vec![1; BYTES];
             store.read(0, &mut read).expect("memory");
             prop_assert!(read == right);
-            // Extents cover all of it in turn, and a hole has only zeroes.
+            // Extents cover the whole store, and a hole has only zeroes.
             let (mut at, mut kind) = (0, None);
             while at < BYTES as u64 {
                 let (end, data) = store.extent(at, BYTES as u64);
@@ -246,7 +247,7 @@ mod tests {
         let used = |store: &MemoryStore| store.pages.used();
         store.write(40 << 30, &[0; 1 << 16]).expect("memory");
         assert_eq!(used(&store), 0);
-        // More than the first block, so that others are provided ahead.
+        // More than the first block, so that the next blocks are provided in advance.
         for round in 0..40_u64 {
             let at = round << 30;
             store.write(at, &[7; 1 << 20]).expect("memory");

@@ -1,6 +1,7 @@
-//! Where a served drive keeps its data.
+//! Storage for the data of a served drive.
 //!
-//! A store holds bytes by offset. What was never written reads as zeroes. Offsets and lengths are those of a checked command: beyond the end is an error of the caller.
+//! A store holds bytes by offset. Bytes that were never written read as zeroes. Offsets and lengths are those of a
+//! checked command: exceeding the end is an error of the caller.
 
 mod cache;
 mod file;
@@ -17,17 +18,17 @@ pub use memory::MemoryStore;
 pub use pool::{PoolState, pool_state_path};
 pub use state::{Share, State, save, state_path};
 
-/// Permissions of the files of a store, and of a pool's folder: the owner's alone, whatever the umask.
+/// Permissions of the files of a store, and of a pool's folder: for the owner only, whatever the umask is.
 pub(crate) const OWN_FILE: u32 = 0o600;
 pub(crate) const OWN_FOLDER: u32 = 0o700;
 
-/// Bytes of a page, in which caches and memory keep data.
+/// Bytes of a page, the unit of caches and memory.
 const PAGE: u64 = 4096;
 
-/// Where the data is.
+/// Place of the data.
 #[derive(Debug)]
 pub enum Store {
-    /// In memory; gone when the server ends.
+    /// In memory; lost when the server ends.
     Memory(MemoryStore),
     /// In a sparse file.
     File(FileStore),
@@ -46,7 +47,7 @@ impl Store {
     /// Reads at `offset` into all of `data`.
     ///
     /// # Errors
-    /// Those of the file; `data` is then undefined.
+    /// Errors of the file; `data` is then undefined.
     #[inline]
     pub fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         each!(self, store => store.read(offset, data))
@@ -55,38 +56,38 @@ impl Store {
     /// Writes `data` at `offset`: after a crash of this program each 4 KiB page is old or new.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         each!(self, store => store.write(offset, data))
     }
 
-    /// Makes the range zeroes, giving memory or disk space back where that is possible.
+    /// Zeroes the range, releasing memory or disk space if possible.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         each!(self, store => store.zero(offset, bytes))
     }
 
-    /// Makes all of it zeroes.
+    /// Zeroes the whole store.
     ///
     /// # Errors
-    /// Those of the file or of memory.
+    /// Errors of the file or of memory.
     pub fn clear(&mut self) -> io::Result<()> {
         each!(self, store => store.clear())
     }
 
-    /// Brings everything to the host's disk.
+    /// Writes all data to the host's disk.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn sync(&mut self) -> io::Result<()> {
         each!(self, store => store.sync())
     }
 
-    /// Whether the range was never written, or only with zeroes, as far as that is known without asking the kernel: it reads
-    /// as zeroes.
+    /// Checks whether the range was never written, or only with zeroes, if that is known without a system call: then
+    /// it reads as zeroes.
     #[inline]
     pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         match self {
@@ -95,13 +96,14 @@ impl Store {
         }
     }
 
-    /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data. At most `limit`.
+    /// Returns the end of the run of data, or of the hole, that contains `offset`, at most `limit`, and whether it is
+    /// data.
     pub fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
         each!(self, store => store.extent(offset, limit))
     }
 }
 
-/// Whether the host has no room for more: its disk, a quota, a limit of this process.
+/// Checks whether the host has no space left: its disk is full, or a quota or a limit of this process is reached.
 pub(crate) fn no_room(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -109,7 +111,7 @@ pub(crate) fn no_room(error: &io::Error) -> bool {
     )
 }
 
-/// A page that a range touches: its number, the range within it, and where that is in the range.
+/// Returns the pages of a range: number, offset and length within the page, and offset within the range.
 fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64, usize)> {
     let end = offset + bytes;
     let mut at = offset;

@@ -1,11 +1,11 @@
-//! Pages of memory, as many as are used: taken, given back, and taken again.
+//! Pages of memory: allocated on demand, released, and reused.
 //!
-//! They lie in blocks, one after the other in the order in which they were first taken, wherever the namespace has them.
-//! So the pages that will be taken next are known, and a thread has them provided by the kernel beforehand, in huge pages
-//! where it can: the first touch of a page costs 0.4 to 2 us, on some virtual machines 10, and that of a huge one
-//! a hundred, in which nobody would be served. Where the thread is not quick enough, pages are touched as they are used.
+//! Pages are in blocks, in the order of their first use, whatever their addresses in the namespace are. So the next
+//! pages to be used are known, and a thread lets the kernel provide them in advance, as huge pages if possible. The
+//! first access to a page costs 0.4 to 2 us, on some virtual machines 10 us; for a huge page it is a hundred times as
+//! much, in which no client would be served. If the thread is too slow, pages are provided at their first use.
 //!
-//! Left out: giving memory back to the kernel before the end.
+//! Not supported: returning memory to the kernel before the end.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -20,33 +20,34 @@ use super::PAGE;
 const BLOCK: u64 = 2 << 20;
 const PAGES: u32 = (BLOCK / PAGE) as u32;
 
-/// Blocks that are ready and wait; the thread has one more in its hand.
+/// Number of provided blocks that wait; the thread holds one more.
 const READY: usize = 3;
 
-/// Blocks that are mapped at once for when none is ready: mapping may have to wait until the thread has its block.
+/// Number of blocks that are mapped at once if none is ready: mapping may have to wait until the thread has finished
+/// its block.
 const SPARE: usize = 32;
 
-/// A page: its number, from 1.
+/// Number of a page, starting with 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Page(NonZeroU32);
 
-/// Pages, and those of them that are free.
+/// All pages, and the free ones.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     blocks: Vec<MmapMut>,
-    /// Of which the kernel provides what is touched, page by page.
+    /// Blocks whose pages the kernel provides at first use.
     spare: Vec<MmapMut>,
     free: Vec<Page>,
-    /// How many were ever taken: the first so many.
+    /// Number of pages that were ever used, which are the first ones.
     touched: u32,
     ahead: Option<Receiver<MmapMut>>,
 }
 
 impl Pages {
-    /// A page of zeroes.
+    /// Returns a page of zeroes.
     ///
     /// # Errors
-    /// When there is no memory, or 16 TiB are in use.
+    /// No memory is left, or 16 TiB are in use.
     #[inline]
     pub(super) fn take_zeroed(&mut self) -> io::Result<Page> {
         match self.free.pop() {
@@ -58,42 +59,42 @@ impl Pages {
         }
     }
 
-    /// A page that has anything in it.
+    /// Returns a page with undefined content.
     ///
     /// # Errors
-    /// As of [`Pages::take_zeroed`].
+    /// As [`Pages::take_zeroed`].
     #[inline]
     pub(super) fn take(&mut self) -> io::Result<Page> {
         self.free.pop().map_or_else(|| self.fresh(), Ok)
     }
 
-    /// Nobody needs what is in it any more.
+    /// Releases a page.
     #[inline]
     pub(super) fn give_back(&mut self, page: Page) {
         self.free.push(page);
     }
 
-    /// What is in it.
+    /// Returns the content of a page.
     #[inline]
     pub(super) fn of(&self, page: Page) -> &[u8] {
         let (block, at) = place(page);
         &self.blocks[block][at..at + PAGE as usize]
     }
 
-    /// What is in it, to be changed.
+    /// Returns the content of a page, for changes.
     #[inline]
     pub(super) fn of_mut(&mut self, page: Page) -> &mut [u8] {
         let (block, at) = place(page);
         &mut self.blocks[block][at..at + PAGE as usize]
     }
 
-    /// Pages that are taken.
+    /// Returns the number of pages in use.
     #[cfg(test)]
     pub(super) fn used(&self) -> usize {
         self.touched as usize - self.free.len()
     }
 
-    /// The next that was never taken.
+    /// Returns the next page that was never used.
     fn fresh(&mut self) -> io::Result<Page> {
         let number = NonZeroU32::MIN.checked_add(self.touched);
         let page = Page(number.ok_or(io::ErrorKind::OutOfMemory)?);
@@ -105,19 +106,19 @@ impl Pages {
             self.blocks.push(block);
         }
         self.touched += 1;
-        // Who takes few pages needs no thread.
+        // A store with few pages needs no thread.
         if self.ahead.is_none() && self.touched == PAGES / 2 {
             self.ahead = Some(ahead());
         }
         Ok(page)
     }
 
-    /// A block of which the kernel provides what is touched.
+    /// Returns a block whose pages the kernel provides at first use.
     fn untouched(&mut self) -> io::Result<MmapMut> {
         if let Some(block) = self.spare.pop() {
             return Ok(block);
         }
-        // The first is all that most stores need.
+        // Most stores need only the first block.
         let more = if self.blocks.is_empty() { 0 } else { SPARE };
         let mapped = (0..more).map_while(|_| in_small_pages().ok());
         self.spare.extend(mapped);
@@ -125,7 +126,7 @@ impl Pages {
     }
 }
 
-/// The block that a page is in, and where.
+/// Returns the block of a page, and the offset in it.
 #[inline]
 fn place(page: Page) -> (usize, usize) {
     let number = page.0.get() - 1;
@@ -140,18 +141,18 @@ fn block() -> io::Result<MmapMut> {
 
 fn in_small_pages() -> io::Result<MmapMut> {
     let block = block()?;
-    // A kernel without huge pages refuses the advice, and does not need it.
+    // A kernel without huge pages rejects the advice, and does not need it.
     let _ = block.advise(Advice::NoHugePage);
     Ok(block)
 }
 
-/// Blocks that the kernel has provided whole. The thread that sees to it ends when nobody waits for them any more; without
-/// one, and without memory, there are none.
+/// Returns a receiver of blocks that the kernel has completely provided. The thread that requests them ends when the
+/// receiver is dropped. Without a thread or memory there are none.
 fn ahead() -> Receiver<MmapMut> {
     let (give, take) = sync_channel(READY);
     let provide = move || {
         while let Ok(block) = block() {
-            // What an older kernel refuses is touched when it is used.
+            // If an older kernel rejects this, pages are provided at first use.
             let _ = block.advise(Advice::HugePage);
             let _ = block.advise(Advice::PopulateWrite);
             if give.send(block).is_err() {
@@ -160,7 +161,7 @@ fn ahead() -> Receiver<MmapMut> {
         }
     };
     let thread = thread::Builder::new().name("pages ahead".into());
-    // No thread: every block is provided as it is touched.
+    // Without a thread, every block is provided at first use.
     let _ = thread.spawn(provide);
     take
 }

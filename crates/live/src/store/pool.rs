@@ -1,30 +1,30 @@
-//! What the folder of a pool's stores says of the pool: what it is made of, and which stores are its own.
+//! The file in the folder of a pool's stores that describes the pool: its structure, and the stores that belong to it.
 //!
-//! A short text, `pool.state`: a first line with the version, then `key value` lines, the last of them the CRC-32C of all
-//! before it. It is written when the pool is made, and anew in each opening, after the labels of the members: so a folder in
-//! which all members are older than this says is known to be of old copies. What else changes stands in the members' states
-//! and labels.
+//! It is a short text, `pool.state`: a first line with the version, then `key value` lines; the last line is the
+//! CRC-32C of all before it. It is written when the pool is created, and again at each opening, after the labels of
+//! the members. So if all members are older than this file states, they are known to be old copies. All other changing
+//! state is in the members' states and labels.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use model::tier::below::Opening;
 
-/// First line. The number changes when an older program could misread what follows.
+/// First line. The number changes when an older program could misread the rest.
 const HEAD: &str = "drivelab-pool 2";
-/// That of the version before, which said nothing of openings.
+/// First line of the previous version, which has no openings.
 const HEAD_1: &str = "drivelab-pool 1";
 
-/// What the folder says.
+/// Description of a pool in its folder.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PoolState {
-    /// The number in the labels of its members: no other pool has it.
+    /// Unique id in the labels of its members.
     pub uuid: u128,
-    /// Its serial number.
+    /// Serial number of the pool.
     pub serial: String,
-    /// Bytes that are served.
+    /// Served bytes.
     pub bytes: u64,
-    /// What it is made of, a line for each tier, and whatever else decides where data are.
+    /// Structure with a line for each tier, and all other properties that determine the placement of data.
     pub topology: Vec<String>,
     /// Serial number and name of each member, in order.
     pub members: Vec<(String, String)>,
@@ -33,7 +33,7 @@ pub struct PoolState {
 }
 
 impl PoolState {
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn emit(&self) -> String {
         let mut text = format!(
             "{HEAD}\nuuid {:032x}\nserial {}\nbytes {}\n",
@@ -52,10 +52,10 @@ impl PoolState {
         text
     }
 
-    /// What this text says.
+    /// Parses the text of the file.
     ///
     /// # Errors
-    /// What is wrong with it, in a user's words.
+    /// The problem, as a message for the user.
     pub fn parse(text: &str) -> Result<PoolState, String> {
         let head = text.lines().next().unwrap_or_default();
         if head != HEAD && head != HEAD_1 {
@@ -95,16 +95,16 @@ impl PoolState {
         Ok(state)
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         super::state::replace(path, &self.emit())
     }
 }
 
-/// The file of it in a folder.
+/// Returns the path of the file in a folder.
 pub fn pool_state_path(folder: &Path) -> PathBuf {
     folder.join("pool.state")
 }

@@ -1,7 +1,8 @@
-//! What a drive remembers beside its data: whose data it is, how large, and how worn the drive is.
+//! Saved state of a drive, besides its data: the drive that the data belongs to, its size, and its wear.
 //!
-//! A short text beside the data file: a first line with the version, a `key value` line for each figure, and a last
-//! line with the CRC-32C of all before it. It is replaced as a whole, so a crash leaves the old one or the new one.
+//! It is a short text next to the data file: a first line with the version, a `key value` line for each figure, and a
+//! last line with the CRC-32C of all before it. The file is replaced atomically, so a crash leaves the old version or
+//! the new one.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -14,59 +15,59 @@ use model::Span;
 use model::management::Lifetime;
 use model::media::Precondition;
 
-/// First line. The number changes when an older program could misread what follows.
+/// First line. The number changes when an older program could misread the rest.
 const HEAD: &str = "drivelab-store 2";
-/// That of the version before, which said nothing of the FTL.
+/// First line of the previous version, which has no FTL state.
 const HEAD_1: &str = "drivelab-store 1";
 
-/// What a drive remembers.
+/// Saved state of a drive.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct State {
     /// Catalogue name of the drive.
     pub drive: String,
-    /// Its serial number.
+    /// Serial number of the drive.
     pub serial: String,
     /// Bytes of the namespace.
     pub bytes: u64,
-    /// Whether the server ended in order.
+    /// Whether the server was shut down in order.
     pub clean: bool,
-    /// Protection information of the format in use, as the front end that set it has it.
+    /// Protection information of the format in use, in the representation of the front end that set it.
     pub protection: u8,
-    /// What it has been through.
+    /// History of the drive, including its wear.
     pub lifetime: Lifetime,
-    /// What the FTL's map was like when it was begun: as the server was told, or fresh by a format.
+    /// State of the FTL's map at its creation: as configured for the server, or fresh after a format.
     pub ftl: Precondition,
-    /// Bytes that hosts had written in the drive's life when it was begun.
+    /// Total bytes that hosts had written at that time.
     pub ftl_since_bytes: u64,
-    /// Ranges in bytes (start, end) that cannot be read until they are written.
+    /// Byte ranges (start, end) that cannot be read until they are written.
     pub unreadable: Vec<(u64, u64)>,
-    /// How hosts have divided it into namespaces; nothing if it is one.
+    /// Division into namespaces by hosts; `None` if the whole drive is one namespace.
     pub shares: Option<Vec<Share>>,
-    /// Of a pool's member: the number of the last opening of the pool that it took part in.
+    /// For a pool's member: number of the last opening of the pool in which it took part.
     pub opening: Option<u64>,
 }
 
 /// A part of a drive that is a namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// Its identifier.
+    /// Namespace identifier.
     pub nsid: u32,
-    /// First byte.
+    /// First byte of the part.
     pub first: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// What makes its unique names its own.
+    /// Value that makes its identifiers unique.
     pub salt: u64,
-    /// Whether controllers that connect have it.
+    /// Whether it is attached to controllers that connect.
     pub attached: bool,
 }
 
-/// Lines of one figure each, without those of namespaces and of unreadable ranges.
+/// Number of lines with one figure each, without those of namespaces and of unreadable ranges.
 const LINES: usize = 22;
-/// Of these the last ones, which version 1 had not.
+/// Number of the last of these lines, which version 1 did not have.
 const LINES_OF_FTL: usize = 2;
 
-/// The map's state and its name.
+/// State of the map with its name.
 const FTL: [(Precondition, &str); 3] = [
     (Precondition::Fresh, "fresh"),
     (Precondition::Filled, "filled"),
@@ -74,7 +75,7 @@ const FTL: [(Precondition, &str); 3] = [
 ];
 
 impl State {
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn emit(&self) -> String {
         let life = &self.lifetime;
         let ftl = FTL.iter().find(|(state, _)| *state == self.ftl);
@@ -127,10 +128,10 @@ impl State {
         text
     }
 
-    /// The state in this text.
+    /// Parses the text of the file.
     ///
     /// # Errors
-    /// What is wrong with it, in a user's words.
+    /// The problem, as a message for the user.
     pub fn parse(text: &str) -> Result<State, String> {
         let head = text.lines().next().unwrap_or_default();
         let lines = match head {
@@ -151,7 +152,7 @@ impl State {
         }
         let mut state = State::default();
         let mut seen: Vec<&str> = Vec::with_capacity(lines);
-        // Not `lines`, which takes an end of `\r\n` for one of `\n`: what is read would not be what was written.
+        // Not `lines`, which treats `\r\n` as `\n`: the text read would differ from the text written.
         for line in text[..tail].split_terminator('\n').skip(1) {
             let (key, value) = line.split_once(' ').ok_or(format!("line `{line}`"))?;
             if line.contains(char::is_control) {
@@ -182,8 +183,8 @@ impl State {
         }
     }
 
-    /// What the FTL's map is like by now, in a drive of so many bytes: filled when as much has been written as fits,
-    /// and in its steady state after two fills more. What lies between is not remembered.
+    /// Returns the present state of the FTL's map, in a drive of this capacity: filled after one capacity has been
+    /// written, and in steady state after two more. Intermediate states are not saved.
     pub fn ftl_by_now(&self, capacity: u64) -> Precondition {
         let written = self
             .lifetime
@@ -196,7 +197,8 @@ impl State {
         }
     }
 
-    /// A drive that remembers this is served again: in what state it begins, as `said` or as it is by now, of so many bytes.
+    /// Begins to serve a drive with this saved state. Returns its initial state, from `said` or from the present
+    /// state, for a drive of this capacity.
     pub(crate) fn begin(&mut self, said: Option<Precondition>, capacity: u64) -> Precondition {
         if !self.clean && self.lifetime.power_cycles > 0 {
             self.lifetime.unsafe_shutdowns += 1;
@@ -252,7 +254,7 @@ impl State {
     }
 }
 
-/// A namespace of a drive of so many bytes.
+/// Parses a namespace of a drive of this capacity.
 fn share(text: &str, capacity: u64) -> Result<Share, String> {
     let key = "namespace";
     let words: Vec<&str> = text.split(' ').collect();
@@ -279,7 +281,7 @@ fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
         .map_err(|_| format!("{key}: `{value}` is not a value of it"))
 }
 
-/// Where the state of the data in `data` is kept.
+/// Returns the path of the state for the data in `data`.
 pub fn state_path(data: &Path) -> PathBuf {
     let mut path = data.as_os_str().to_owned();
     path.push(".state");
@@ -289,7 +291,7 @@ pub fn state_path(data: &Path) -> PathBuf {
 /// Replaces the state file at `path`.
 ///
 /// # Errors
-/// Those of the file system; the old file is then still there.
+/// Errors of the file system; the old file is then kept.
 pub fn save(path: &Path, state: &State) -> io::Result<()> {
     replace(path, &state.emit())
 }
@@ -297,7 +299,7 @@ pub fn save(path: &Path, state: &State) -> io::Result<()> {
 /// Replaces the file at `path` by this text.
 ///
 /// # Errors
-/// Those of the file system; the old file is then still there.
+/// Errors of the file system; the old file is then kept.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
@@ -310,7 +312,7 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     });
     let replaced = written.and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
-        // Half of it is of no use, and takes room.
+        // An incomplete file is useless and uses space.
         let _ = fs::remove_file(&new);
     }
     replaced
@@ -391,7 +393,7 @@ mod tests {
         let sum = crc32c::crc32c(text.as_bytes());
         let old = format!("{text}crc32c {sum:08x}\n");
         assert_eq!(State::parse(&old), Ok(state()));
-        // But it cannot say what it did not know.
+        // It cannot contain figures that this version did not have.
         let sum = crc32c::crc32c(text.replace("store 1", "store 2").as_bytes());
         let short = text.replace("store 1", "store 2") + &format!("crc32c {sum:08x}\n");
         assert!(State::parse(&short).unwrap_err().contains("20 lines"));

@@ -1,4 +1,4 @@
-//! virtio-blk as a drive sees it: features, configuration space and requests (virtio 1.2, section 5.2).
+//! virtio-blk as a drive presents it: features, configuration space and requests (virtio 1.2, section 5.2).
 
 use model::Op;
 use virtio_bindings::{virtio_blk as blk, virtio_config, virtio_ring};
@@ -7,24 +7,24 @@ use vm_memory::GuestMemoryMmap;
 use super::chain::{Broken, Chain};
 use crate::served::Served;
 
-/// Rings at most; each is a submission queue of the drive.
+/// Maximum number of rings; each is a submission queue of the drive.
 pub(super) const RINGS: u16 = 16;
-/// Entries of a ring at most.
+/// Maximum number of entries of a ring.
 pub(super) const RING_SIZE: u16 = 1024;
 /// Bytes before the data of a request: type, reserved, sector.
 const HEADER: u64 = 16;
-/// Most bytes of data in a request: more than any guest sends, and little enough to be held here.
+/// Maximum bytes of data in a request: more than any guest sends, and small enough to be buffered here.
 const LARGEST: u64 = 32 << 20;
 /// Bytes of one range of a discard or write-zeroes.
 const RANGE: u64 = 16;
-/// Ranges in one of these.
+/// Maximum number of ranges in a discard or write-zeroes.
 const RANGES: u32 = 64;
-/// Length of the name that a get-id returns.
+/// Length of the name that a get-id request returns.
 const ID: usize = 20;
-/// As much of the configuration space as there is, or may come to be; the rest reads as zeroes.
+/// Maximum size of the configuration space, with reserve; the rest reads as zeroes.
 const CONFIG: usize = 256;
 
-/// How a request ended, in its last byte.
+/// Status of a request, in its last byte.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum End {
@@ -40,7 +40,7 @@ pub(super) struct Shape {
     block: u32,
     rings: u16,
     id: [u8; ID],
-    /// A write may end before it is durable.
+    /// Whether a write may complete before it is durable.
     has_cache: bool,
     read_only: bool,
 }
@@ -65,7 +65,7 @@ impl Shape {
         self.rings
     }
 
-    /// What a guest may count on.
+    /// Returns the features that are offered to guests.
     pub(super) fn features(&self) -> u64 {
         let own = [
             (self.has_cache, blk::VIRTIO_BLK_F_FLUSH),
@@ -88,22 +88,22 @@ impl Shape {
         .fold(0, |features, bit| features | 1 << bit)
     }
 
-    /// Whether a guest with these features sends flushes. To one that does not, every write is durable.
+    /// Checks whether a guest with these features sends flushes. For a guest that does not, every write is durable.
     pub(super) fn flushes(features: u64) -> bool {
         features & (1 << blk::VIRTIO_BLK_F_FLUSH) != 0
     }
 
-    /// Whether the two sides tell each other at which entry they want to be woken.
+    /// Checks whether the two sides tell each other at which entry they want a notification.
     pub(super) fn event_index(features: u64) -> bool {
         features & (1 << virtio_ring::VIRTIO_RING_F_EVENT_IDX) != 0
     }
 
-    /// A part of the configuration space; nothing if it is not within it.
+    /// Returns a part of the configuration space; `None` if it is out of range.
     pub(super) fn config(&self, offset: u32, size: u32) -> Option<Vec<u8>> {
         let mut space = [0; CONFIG];
         let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
         let sectors = self.bytes / 512;
-        // A command of 1 GiB is more than any guest sends; ranges are cut to what a command can say.
+        // A command of 1 GiB is more than any guest sends; ranges are limited to the size of a command.
         let range = (1_u32 << 30) / 512;
         put(0, &sectors.to_le_bytes());
         put(12, &(u32::from(RING_SIZE) / 8 - 2).to_le_bytes()); // segments of a request
@@ -122,7 +122,7 @@ impl Shape {
     }
 }
 
-/// What is asked of the drive.
+/// A command to the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     pub(super) op: Op,
@@ -130,29 +130,29 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
 }
 
-/// A request in memory, with its answer if the drive need not be asked.
+/// A parsed request, with its result if the drive is not needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     /// A read, write or flush.
     One(Piece),
-    /// Discards or write-zeroes; [`range`] gives each of so many.
+    /// This number of discards or write-zeroes; [`range`] returns each.
     Ranges(Op, u32),
-    /// Ended already.
+    /// Already completed.
     Ended(End),
 }
 
-/// Bytes of data that the guest reads, before the status.
+/// Returns the bytes of data that the guest reads, without the status.
 pub(super) fn data_in(chain: &Chain) -> u64 {
     chain.writable.bytes() - 1
 }
 
-/// Where the data that the guest writes begin.
+/// Offset of the data that the guest writes.
 pub(super) const DATA_OUT: u64 = HEADER;
 
 /// Reads a request.
 ///
 /// # Errors
-/// When there is no header, or no place for the status: such a request cannot even be answered.
+/// There is no header, or no space for the status, so the request cannot even be answered.
 pub(super) fn parse(
     memory: &GuestMemoryMmap,
     chain: &Chain,
@@ -197,10 +197,10 @@ pub(super) fn parse(
     })
 }
 
-/// The range of this index in a discard or write-zeroes.
+/// Returns the range with this index in a discard or write-zeroes.
 ///
 /// # Errors
-/// How the request ends if the range makes no sense.
+/// The status of the request if the range is invalid.
 pub(super) fn range(
     memory: &GuestMemoryMmap,
     chain: &Chain,
@@ -214,7 +214,7 @@ pub(super) fn range(
     let [sector @ .., a, b, c, d, e, f, g, h] = bytes;
     let offset = u64::from_le_bytes(sector).checked_mul(512);
     let length = u32::from_le_bytes([a, b, c, d]).checked_mul(512);
-    // "Unmap" is all that a write-zeroes may be told, and nothing a discard.
+    // A write-zeroes may only have the flag "unmap", and a discard none.
     let known = if op == Op::WriteZeroes { 1 } else { 0 };
     if u32::from_le_bytes([e, f, g, h]) & !known != 0 {
         return Err(End::Unsupported);

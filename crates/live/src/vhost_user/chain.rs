@@ -1,7 +1,7 @@
 //! A descriptor chain as lists of segments of guest memory (virtio 1.2, 2.7).
 //!
-//! The walk is our own because after a reconnect a chain is entered by its head alone, which virtio-queue does not
-//! offer, and because a chain that breaks off must be an error and not a shorter chain.
+//! The walk is implemented here for two reasons. After a reconnect, a chain is entered by its head alone, which
+//! virtio-queue does not offer; and a truncated chain must be an error instead of a shorter chain.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
 /// Bytes of a descriptor.
 const DESCRIPTOR: u64 = 16;
 
-/// How the guest broke the rules of the ring.
+/// A violation of the ring's rules by the guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Broken(pub(super) &'static str);
 
@@ -21,7 +21,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Segments that follow one another.
+/// Consecutive segments.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     list: Vec<(GuestAddress, u32)>,
@@ -39,12 +39,12 @@ impl Segments {
         self.bytes += u64::from(bytes);
     }
 
-    /// All bytes.
+    /// Returns the total number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads all of `data` from `skip` on.
+    /// Reads all of `data` starting at offset `skip`.
     pub(super) fn read(
         &self,
         memory: &GuestMemoryMmap,
@@ -59,7 +59,7 @@ impl Segments {
         })
     }
 
-    /// Writes all of `data` from `skip` on.
+    /// Writes all of `data` starting at offset `skip`.
     pub(super) fn write(
         &self,
         memory: &GuestMemoryMmap,
@@ -104,7 +104,7 @@ impl Segments {
     }
 }
 
-/// The segments of a request: what the guest wrote, then what it wants to read.
+/// The segments of a request: those that the guest wrote, then those that it will read.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     pub(super) readable: Segments,

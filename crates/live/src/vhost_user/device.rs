@@ -1,4 +1,4 @@
-//! What the frontend's messages set up: shared memory, rings, features.
+//! State that the frontend's messages set up: shared memory, rings, features.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ use super::guard::Guard;
 use super::inflight::InFlight;
 use super::ring::Ring;
 
-/// One piece of the guest's memory, as the frontend sees it.
+/// One piece of the guest's memory, at its address in the frontend.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     frontend: u64,
@@ -32,22 +32,22 @@ struct Mapping {
 /// The device of one connection.
 pub(super) struct Device {
     shape: Shape,
-    /// Of all that is shared: dropped before it is.
+    /// Guards of all shared memory; they must be dropped before the memory.
     guards: Vec<Guard>,
     pub(super) memory: GuestMemoryMmap,
     mappings: Vec<Mapping>,
     pub(super) features: u64,
     pub(super) rings: Vec<Ring>,
     pub(super) in_flight: Option<InFlight>,
-    /// Tells which rings were kicked. It is ours alone, so what is registered in it goes when it goes; the kick
-    /// descriptors themselves live on in the frontend.
+    /// Reports kicked rings. This descriptor belongs only to this connection, so registrations in it end with it; the
+    /// kick descriptors themselves continue to exist in the frontend.
     pub(super) kicks: OwnedFd,
-    /// The way back to the frontend. It is never used, but user-mode Linux has no interrupt without one.
+    /// The channel back to the frontend. It is never used, but user-mode Linux has no interrupts without it.
     _back: Option<Backend>,
 }
 
 impl Device {
-    /// Without rings until its shape is known.
+    /// Returns a device without rings; these are added when its shape is known.
     pub(super) fn new() -> io::Result<Device> {
         Ok(Device {
             shape: Shape::default(),
@@ -62,7 +62,7 @@ impl Device {
         })
     }
 
-    /// Becomes this drive.
+    /// Sets the shape of the served drive.
     pub(super) fn take_shape(&mut self, shape: Shape) {
         self.rings = (0..shape.rings()).map(Ring::new).collect();
         self.shape = shape;
@@ -72,10 +72,10 @@ impl Device {
         &self.shape
     }
 
-    /// Fails if what was read from shared memory may not have been what is in it.
+    /// Fails if data read from shared memory may not have been its real content.
     ///
     /// # Errors
-    /// When a file has been cut short.
+    /// A file has been truncated.
     pub(super) fn check(&self) -> std::result::Result<(), Broken> {
         let in_flight = self.in_flight.as_ref().is_some_and(InFlight::is_lost);
         if in_flight || self.guards.iter().any(Guard::is_lost) {
@@ -90,7 +90,7 @@ impl Device {
             .ok_or(Error::InvalidParam)
     }
 
-    /// The guest's address of what the frontend has at `address`.
+    /// Returns the guest's address of the frontend's `address`.
     fn guest(&self, address: u64) -> Result<u64> {
         let mapping = self.mappings.iter().find(|mapping| {
             address >= mapping.frontend && address - mapping.frontend < mapping.bytes
@@ -234,7 +234,7 @@ impl VhostUserBackendReqHandlerMut for Device {
     }
 
     fn get_vring_base(&mut self, index: u32) -> Result<VhostUserVringState> {
-        // The connection waits with this message until nothing of this ring is in flight.
+        // The connection delays this message until nothing of this ring is in flight.
         self.unwatch(index)?;
         let next = self.ring(index)?.stop();
         Ok(VhostUserVringState::new(index, next.into()))

@@ -1,14 +1,14 @@
-//! Shared memory whose owner may cut its file short.
+//! Protection against a truncated file of shared memory.
 //!
-//! A page of a mapping that its file no longer has cannot be touched: the kernel sends SIGBUS, which ends a process. No
-//! check beforehand helps, because the file may be cut between check and use, and only some files can be sealed against
-//! it (a memfd; not a file in `/dev/shm` or of huge pages, which guests have too). So the signal is taken. If the
-//! address is in memory that is guarded, all of that mapping is replaced by zeroes of our own and marked as lost, and the
-//! access goes on; whoever reads guarded memory asks afterwards whether it still was what it seemed, and ends the
-//! connection if not. Any other SIGBUS is left to what was there before, which ends the process.
+//! A page of a mapping that its file no longer has cannot be accessed: the kernel sends SIGBUS, which ends a process.
+//! A check beforehand does not help, because the file may be truncated between check and use, and only some files can
+//! be sealed against it (a memfd; not a file in `/dev/shm` or of huge pages, which guests have too). So the signal is
+//! handled. If the address is in guarded memory, the whole mapping is replaced by zeroed memory and marked as lost,
+//! and the access is repeated. Every reader of guarded memory checks afterwards whether the memory was lost, and ends
+//! the connection if so. Any other SIGBUS is passed to the previous handler, which ends the process.
 //!
-//! This is the only unsafe code: the kernel offers no other way, and no library that we know of does this.
-//! Source: sigaction(2), mmap(2); Wayland servers guard the buffers of their clients in the same way.
+//! This is the only unsafe code: the kernel offers no other way, and no library that we know of does this. Source:
+//! sigaction(2), mmap(2); Wayland servers guard the buffers of their clients in the same way.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
-/// Guarded mappings of the whole process: more than its connections need.
+/// Maximum number of guarded mappings of the process: more than its connections need.
 const MOST: usize = 4096;
 
-/// A guarded mapping; free if its end is 0.
+/// Address range of a guarded mapping; free if its end is 0.
 struct Place {
     taken: AtomicBool,
     start: AtomicUsize,
@@ -38,18 +38,18 @@ static PLACES: [Place; MOST] = [const {
     }
 }; MOST];
 
-/// What is done at other SIGBUSes; or the error with which the signal could not be taken.
+/// Previous action for SIGBUS, or the error with which the handler could not be installed.
 static BEFORE: OnceLock<Result<sigaction, i32>> = OnceLock::new();
 
-/// Guards one mapping as long as it lives; to be dropped before the mapping is given up.
+/// Guards one mapping while it exists; must be dropped before the mapping is released.
 #[derive(Debug)]
 pub(super) struct Guard(usize);
 
 impl Guard {
-    /// Guards `bytes` bytes from `start` on, which are a whole mapping.
+    /// Guards `bytes` bytes at `start`, which must be a whole mapping.
     ///
     /// # Errors
-    /// When there are too many, or the signal cannot be taken.
+    /// There are too many guards, or the signal handler cannot be installed.
     pub(super) fn new(start: *const u8, bytes: usize) -> io::Result<Guard> {
         take_signal()?;
         let free = |place: &Place| {
@@ -66,7 +66,7 @@ impl Guard {
         Ok(Guard(index))
     }
 
-    /// Whether what was read from it may have been zeroes instead of what is in it.
+    /// Checks whether data read from it may have been zeroes instead of its content.
     pub(super) fn is_lost(&self) -> bool {
         PLACES[self.0].lost.load(Ordering::Relaxed)
     }
@@ -80,7 +80,7 @@ impl Drop for Guard {
     }
 }
 
-/// Takes the signal, once: who comes meanwhile waits until it is taken.
+/// Installs the signal handler once; concurrent callers wait until it is installed.
 fn take_signal() -> io::Result<()> {
     match BEFORE.get_or_init(install) {
         Ok(_) => Ok(()),
@@ -88,11 +88,12 @@ fn take_signal() -> io::Result<()> {
     }
 }
 
-/// Installs the handler; what was there before. A SIGBUS of somebody else's before that is known comes again until it is.
+/// Installs the handler and returns the previous action. An unrelated SIGBUS before that is known repeats until it is.
 fn install() -> Result<sigaction, i32> {
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = bus_error;
-    // SAFETY: `action` is plain data for which zeroes are valid (no flags, an empty mask), and lives through the calls;
-    // the handler is a function of the kind that SA_SIGINFO asks for, and calls only what a signal handler may.
+    // SAFETY: `action` is plain data for which zeroes are valid (no flags, an empty mask), and outlives the calls. The
+    // handler is a function of the kind that SA_SIGINFO requires, and calls only functions that a signal handler may
+    // call.
     unsafe {
         let mut before = MaybeUninit::<sigaction>::zeroed();
         let mut action: sigaction = MaybeUninit::zeroed().assume_init();
@@ -105,7 +106,7 @@ fn install() -> Result<sigaction, i32> {
     }
 }
 
-/// Replaces the guarded mapping in which this address is; whether there was one.
+/// Replaces the guarded mapping that contains this address. Returns whether there was one.
 fn replace(address: usize) -> bool {
     for place in &PLACES {
         let end = place.end.load(Ordering::Acquire);
@@ -131,15 +132,16 @@ fn replace(address: usize) -> bool {
     false
 }
 
-/// SIGBUS: guarded memory is replaced and the access done again; any other ends the process, as it did before.
+/// Handles SIGBUS: replaces guarded memory, and the access is repeated. Any other SIGBUS ends the process, as before.
 extern "C" fn bus_error(_signal: c_int, cause: *mut siginfo_t, _context: *mut c_void) {
-    // SAFETY: the kernel gives a valid `siginfo_t`, which for SIGBUS has an address.
+    // SAFETY: the kernel passes a valid `siginfo_t`, which for SIGBUS has an address.
     let address = unsafe { (*cause).si_addr() } as usize;
     if replace(address) {
         return;
     }
     if let Some(Ok(before)) = BEFORE.get() {
-        // SAFETY: what the kernel gave is valid to be given back. The access is done again, and then it is asked.
+        // SAFETY: the action that the kernel returned may be restored. The access is repeated and then handled by the
+        // previous action.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
     }
 }
@@ -189,7 +191,7 @@ mod tests {
                     let memory = MmapRegion::<()>::from_file(place.clone(), 4096).expect("memory");
                     ftruncate(place.file(), 0).expect("cut");
                     together.wait();
-                    // If no other test was faster all of them take the signal now.
+                    // If no other test was faster, all of them install the handler now.
                     let guard = Guard::new(memory.as_ptr(), 4096).expect("room");
                     let read = memory.as_volatile_slice().read_obj::<u64>(0);
                     assert_eq!(read.expect("in range"), 0);

@@ -1,6 +1,7 @@
-//! What is in flight, noted in memory that outlives the server: the frontend keeps it and gives it to the next one.
+//! Requests in flight, recorded in memory that outlives the server: the frontend keeps it and passes it to the next
+//! server.
 //!
-//! Layout and order of writing: vhost-user's "Inflight I/O tracking" for split rings.
+//! Layout and write order: vhost-user's "Inflight I/O tracking" for split rings.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +12,11 @@ use vm_memory::{Bytes, FileOffset, VolatileMemory};
 
 use super::guard::Guard;
 
-/// Before the entries of a ring: features (8 bytes), version, number of entries, last head, used index (2 each).
+/// Bytes before the entries of a ring: features (8 bytes), version, number of entries, last head, used index (2 each).
 const HEADER: usize = 16;
-/// An entry: in flight (1), padding (5), next (2), counter (8).
+/// Bytes of an entry: in flight (1), padding (5), next (2), counter (8).
 const ENTRY: usize = 16;
-/// Each ring's part begins at a multiple of this.
+/// Alignment of each ring's part.
 const ALIGNED: usize = 64;
 const VERSION: u16 = 1;
 
@@ -27,14 +28,14 @@ const AT_USED: usize = 14;
 /// The shared memory.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    /// Dropped before the memory is.
+    /// Dropped before the memory.
     guard: Guard,
     memory: MmapRegion,
     file: File,
     offset: u64,
     rings: u16,
     size: u16,
-    /// Taken so far, by ring: the order in which they are to be done again.
+    /// Number of requests taken so far, by ring: the order in which they are repeated.
     counters: Vec<u64>,
 }
 
@@ -43,14 +44,14 @@ fn part(size: u16) -> usize {
 }
 
 impl InFlight {
-    /// New memory for so many rings of so many entries, in which nothing is in flight.
+    /// Returns new memory for this number of rings and entries, in which nothing is in flight.
     pub(super) fn new(rings: u16, size: u16) -> io::Result<InFlight> {
         let file = File::from(memfd_create("drivelab-in-flight", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, (part(size) * usize::from(rings)) as u64)?;
         InFlight::open(file, 0, rings, size)
     }
 
-    /// The memory of an earlier server.
+    /// Opens the memory of an earlier server.
     pub(super) fn open(file: File, offset: u64, rings: u16, size: u16) -> io::Result<InFlight> {
         let place = FileOffset::new(file.try_clone()?, offset);
         let memory = MmapRegion::from_file(place, part(size) * usize::from(rings));
@@ -66,12 +67,12 @@ impl InFlight {
         })
     }
 
-    /// Whether the frontend has cut it short.
+    /// Checks whether the frontend has truncated it.
     pub(super) fn is_lost(&self) -> bool {
         self.guard.is_lost()
     }
 
-    /// Its file, offset and length, for the frontend.
+    /// Returns its file, offset and length, for the frontend.
     pub(super) fn share(&self) -> io::Result<(File, u64, u64)> {
         let bytes = part(self.size) * usize::from(self.rings);
         Ok((self.file.try_clone()?, self.offset, bytes as u64))
@@ -93,8 +94,8 @@ impl InFlight {
         HEADER + ENTRY * usize::from(head)
     }
 
-    /// A ring starts, its used index being `used`: what an earlier server took and did not finish, in the order in
-    /// which it was taken.
+    /// Starts a ring with the used index `used`. Returns the requests that an earlier server took and did not
+    /// complete, in the order in which they were taken.
     pub(super) fn recover(&mut self, ring: u16, used: u16) -> io::Result<Vec<u16>> {
         if ring >= self.rings {
             return Err(io::Error::other("the ring is not in the in-flight memory"));
@@ -107,7 +108,7 @@ impl InFlight {
             return Ok(Vec::new());
         }
         if self.get::<u16>(ring, AT_USED)? != used {
-            // It died between telling the guest and noting that it had.
+            // The earlier server ended between notifying the guest and recording that.
             let head: u16 = self.get(ring, AT_LAST_HEAD)?;
             self.put(ring, Self::entry(head.min(self.size - 1)), 0_u8)?;
             self.put(ring, AT_USED, used)?;
@@ -126,7 +127,7 @@ impl InFlight {
         Ok(left.into_iter().map(|(_, head)| head).collect())
     }
 
-    /// A request has been taken.
+    /// Records that a request has been taken.
     pub(super) fn taken(&mut self, ring: u16, head: u16) -> io::Result<()> {
         let counter = &mut self.counters[usize::from(ring)];
         let value = *counter;
@@ -135,20 +136,20 @@ impl InFlight {
         self.put(ring, Self::entry(head), 1_u8)
     }
 
-    /// The guest is about to be told that a request has ended.
+    /// Records that the guest is about to be notified of a request's completion.
     pub(super) fn ending(&self, ring: u16, head: u16) -> io::Result<()> {
         let last: u16 = self.get(ring, AT_LAST_HEAD)?;
         self.put(ring, Self::entry(head) + 6, last)?;
         self.put(ring, AT_LAST_HEAD, head)
     }
 
-    /// It has been told; the used index is now `used`.
+    /// Records that the guest has been notified; the used index is now `used`.
     pub(super) fn ended(&self, ring: u16, head: u16, used: u16) -> io::Result<()> {
         self.put(ring, Self::entry(head), 0_u8)?;
         self.put(ring, AT_USED, used)
     }
 
-    /// Whether it can note a request of this head.
+    /// Checks whether it can record a request with this head.
     pub(super) fn covers(&self, ring: u16, size: u16) -> bool {
         ring < self.rings && size <= self.size
     }
@@ -184,7 +185,7 @@ mod tests {
         let (file, ..) = first.share().expect("a descriptor");
         let mut second = InFlight::open(file, 0, 1, 4).expect("the same memory");
         assert_eq!(second.recover(0, 1).expect("in range"), [1]);
-        // And if it was killed before that, both are.
+        // If it was killed before that, both are.
         first.taken(0, 2).expect("in range");
         first.ending(0, 2).expect("in range");
         let (file, ..) = first.share().expect("a descriptor");

@@ -1,15 +1,15 @@
-//! vhost-user-blk: a drive as the disk of a guest that shares its memory with us.
+//! vhost-user-blk: a drive as the disk of a guest that shares its memory with the server.
 //!
-//! After the vhost-user protocol (QEMU's docs/interop/vhost-user.rst) and virtio 1.2. Messages are taken apart by the
-//! crate `vhost`, rings by `virtio-queue`, guest memory by `vm-memory`. Everything runs in the event loop: the socket
-//! carries only the set-up, requests come through rings in shared memory, which are looked at while the loop spins and
+//! It follows the vhost-user protocol (QEMU's docs/interop/vhost-user.rst) and virtio 1.2. The crate `vhost` parses
+//! messages, `virtio-queue` handles rings, and `vm-memory` guest memory. Everything runs in the event loop. The socket
+//! carries only the set-up. Requests arrive through rings in shared memory, which are polled while the loop spins and
 //! announced by a kick while it sleeps.
 //!
-//! What is in flight is noted in memory that the frontend keeps ("in-flight I/O tracking"), so that after a broken
-//! connection, or the death of the server, the next connection does again what had been taken and not ended.
+//! Requests in flight are recorded in memory that the frontend keeps ("in-flight I/O tracking"). After a broken
+//! connection, or a crash of the server, the next connection repeats requests that had been taken and not completed.
 //!
-//! Left out: migration (dirty page log), packed rings, rings without kick descriptors, memory slots added one by one.
-//! What is read from shared memory counts only after [`Device::check`]: a guest may cut its file short at any time.
+//! Not supported: migration (dirty page log), packed rings, rings without kick descriptors, memory slots added one by
+//! one. Data read from shared memory is valid only after [`Device::check`]: a guest may truncate its file at any time.
 
 mod blk;
 mod chain;
@@ -46,9 +46,9 @@ const KICKS: u32 = 1;
 
 /// Bytes before the body of a message.
 const HEADER: usize = 12;
-/// The longest message.
+/// Maximum length of a message.
 const LONGEST: usize = 4096;
-/// The rest of a message must come within this time.
+/// Time in which the rest of a message must arrive.
 const PATIENCE: Span = Span::from_ms(1_000);
 
 /// Offers one drive to guests by vhost-user-blk.
@@ -58,7 +58,7 @@ pub struct VhostUser {
 }
 
 impl VhostUser {
-    /// The drive of this index.
+    /// Returns a front end for the drive with this index.
     pub fn new(drive: usize) -> VhostUser {
         VhostUser { drive }
     }
@@ -94,7 +94,7 @@ struct Slot {
     ring: u16,
     head: u16,
     chain: Chain,
-    /// Commands of the drive that have not completed.
+    /// Number of the drive's commands that have not completed.
     left: u32,
     end: Option<End>,
 }
@@ -107,13 +107,13 @@ struct Guest {
     /// Shared with `messages`, in the same thread.
     device: Arc<Mutex<Device>>,
     slots: Slab<Slot>,
-    /// What has ended, for its memory.
+    /// Completed requests, kept to reuse their memory.
     spare: Vec<Slot>,
-    /// Data on their way between the guest and the store.
+    /// Buffer for data between the guest and the store.
     data: Vec<u8>,
-    /// Since when only a part of a message is there.
+    /// Time since which a message is incomplete.
     incomplete: Option<Wall>,
-    /// A message waits until a ring has nothing in flight.
+    /// Whether a message waits until a ring has nothing in flight.
     waits: bool,
 }
 
@@ -131,15 +131,15 @@ fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
     device.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What can be done with the next message.
+/// Next action for a message.
 enum Next {
-    /// It is all there.
+    /// Take the message, which is complete.
     Take,
-    /// It is all there, a table of memory of this length with something behind it.
+    /// Take the message, which is complete: a memory table of this length with additional bytes after it.
     Padded(usize),
-    /// More of it has to come, or there is none.
+    /// Wait: the message is incomplete, or there is none.
     Later,
-    /// It stops a ring that has requests in flight.
+    /// Wait: the message stops a ring that has requests in flight.
     Wait,
 }
 
@@ -175,7 +175,7 @@ impl Guest {
         }
     }
 
-    /// Looks at the next message without taking it: the crate that does would wait for the rest of it.
+    /// Inspects the next message without taking it, because the crate that takes it would block until it is complete.
     fn next_message(&mut self, port: &Port<'_>) -> Result<Next, Ending> {
         let mut bytes = [0; LONGEST];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -230,7 +230,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Takes what is in a ring; whether there was anything.
+    /// Takes the requests in a ring. Returns whether there were any.
     fn take(
         &mut self,
         device: &mut Device,
@@ -244,7 +244,7 @@ impl Guest {
         ring.look = false;
         while port.room() {
             let next = device.rings[index].next(&device.memory);
-            // What made no sense because memory was gone is told as that.
+            // If memory was lost, the error is reported as that.
             device.check()?;
             let Some(head) = next? else {
                 return Ok(found);
@@ -315,7 +315,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Moves the data of a command that has succeeded; whether that worked.
+    /// Transfers the data of a successful command. Returns whether that succeeded.
     fn carry_out(&mut self, device: &Device, reply: &Reply, port: &mut Port<'_>) -> bool {
         let chain = &self.slots[reply.tag as usize].chain;
         let bytes = reply.bytes as usize;
@@ -339,7 +339,7 @@ impl Guest {
         }
     }
 
-    /// Ends a request of which nothing is left; `bytes` were written for the guest, beside the status.
+    /// Completes a request without commands in flight; `bytes` were written for the guest, without the status.
     fn end(&mut self, device: &mut Device, tag: u32, bytes: u32) -> Result<(), Ending> {
         let slot = &self.slots[tag as usize];
         let end = slot.end.unwrap_or(End::Ok);
@@ -392,7 +392,7 @@ impl Endpoint for Guest {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
         if reply.outcome == Outcome::PowerLoss {
-            // It stays in flight, for the next connection to do again.
+            // The request stays in flight, and the next connection repeats it.
             return Err(lost_power());
         }
         let carried_out = reply.outcome == Outcome::Success && self.carry_out(&device, reply, port);
@@ -458,7 +458,7 @@ impl Endpoint for Guest {
         match notice {
             _ if drive != self.drive => Ok(()),
             Notice::PowerCut => Err(lost_power()),
-            // The guest must look at size and block size anew.
+            // The guest must read size and block size again.
             Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
             Notice::Health => Ok(()),
         }

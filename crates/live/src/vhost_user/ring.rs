@@ -1,4 +1,4 @@
-//! One ring of requests, and its two doorbells.
+//! One ring of requests, with its kick and call descriptors.
 
 use std::fs::File;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use super::blk::RING_SIZE;
 use super::chain::Broken;
 use super::inflight::InFlight;
 
-/// A ring.
+/// A ring of requests.
 #[derive(Debug)]
 pub(super) struct Ring {
     pub(super) index: u16,
@@ -19,13 +19,13 @@ pub(super) struct Ring {
     kick: Option<File>,
     call: Option<File>,
     pub(super) enabled: bool,
-    /// Taken and not ended.
+    /// Number of requests that are taken and not completed.
     pub(super) in_flight: u32,
-    /// Heads that an earlier server took and did not end, first in first out.
+    /// Heads that an earlier server took and did not complete, in their order.
     again: std::collections::VecDeque<u16>,
-    /// Something was ended of which the guest has not been told.
+    /// Whether requests have completed without a notification of the guest.
     signal: bool,
-    /// There may be work that nobody announced.
+    /// Whether there may be unannounced work.
     pub(super) look: bool,
 }
 
@@ -44,17 +44,17 @@ impl Ring {
         }
     }
 
-    /// Whether requests are taken from it.
+    /// Checks whether requests are taken from it.
     pub(super) fn runs(&self) -> bool {
         self.enabled && self.queue.ready()
     }
 
-    /// The descriptor on which the guest announces requests; gives the one before.
+    /// Sets the descriptor on which the guest announces requests, and returns the previous one.
     pub(super) fn set_kick(&mut self, file: Option<File>) -> Option<File> {
         std::mem::replace(&mut self.kick, file)
     }
 
-    /// The descriptor on which the guest is told that requests have ended. It must never block us.
+    /// Sets the descriptor that notifies the guest of completed requests. It must never block the server.
     pub(super) fn set_call(&mut self, file: Option<File>) -> std::io::Result<()> {
         if let Some(file) = &file {
             fcntl_setfl(file, fcntl_getfl(file)? | OFlags::NONBLOCK)?;
@@ -63,7 +63,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Begins to take requests, those first that were in flight when an earlier server died.
+    /// Begins to take requests, first those that were in flight when an earlier server ended.
     pub(super) fn start(
         &mut self,
         memory: &GuestMemoryMmap,
@@ -85,7 +85,7 @@ impl Ring {
             }
             let heads = in_flight.recover(self.index, used);
             self.again = heads.map_err(|_| Broken("the in-flight memory"))?.into();
-            // All that was ever made available has either been ended or is in flight.
+            // Everything that was ever made available has either been completed or is in flight.
             let taken = used.wrapping_add(self.again.len() as u16);
             if !self.again.is_empty() {
                 self.queue.set_next_avail(taken);
@@ -95,13 +95,13 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes no more; the index from which to go on.
+    /// Stops taking requests, and returns the index from which to continue.
     pub(super) fn stop(&mut self) -> u16 {
         self.queue.set_ready(false);
         self.queue.next_avail()
     }
 
-    /// The head of the next request.
+    /// Returns the head of the next request.
     pub(super) fn next(&mut self, memory: &GuestMemoryMmap) -> Result<Option<u16>, Broken> {
         if self.in_flight >= u32::from(self.queue.size()) {
             return Ok(None);
@@ -116,19 +116,19 @@ impl Ring {
         Ok(available.next().map(|chain| chain.head_index()))
     }
 
-    /// Where its descriptors are.
+    /// Returns the place of its descriptors.
     pub(super) fn table(&self) -> (GuestAddress, u16) {
         (GuestAddress(self.queue.desc_table()), self.queue.size())
     }
 
-    /// Asks the guest to announce the next request; whether one is there already.
+    /// Asks the guest to announce the next request. Returns whether one is already there.
     pub(super) fn ask(&mut self, memory: &GuestMemoryMmap) -> Result<bool, Broken> {
         self.queue
             .enable_notification(memory)
             .map_err(|_| Broken("the ring is not in the shared memory"))
     }
 
-    /// Tells the guest that a request has ended, `bytes` having been written into it.
+    /// Reports to the guest that a request has completed, with `bytes` written for it.
     pub(super) fn end(
         &mut self,
         memory: &GuestMemoryMmap,
@@ -152,7 +152,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Wakes the guest, if something has ended and it wants to be.
+    /// Notifies the guest, if something has completed and it requests notifications.
     pub(super) fn signal(&mut self, memory: &GuestMemoryMmap) -> Result<(), Broken> {
         if !std::mem::take(&mut self.signal) {
             return Ok(());
@@ -162,7 +162,7 @@ impl Ring {
             .needs_notification(memory)
             .map_err(|_| Broken("the ring is not in the shared memory"))?;
         if wanted && let Some(call) = &self.call {
-            // A doorbell that is full has been rung.
+            // If the counter is full, the notification is already pending.
             let _ = rustix::io::write(call, &1_u64.to_ne_bytes());
         }
         Ok(())

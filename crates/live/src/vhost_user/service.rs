@@ -1,4 +1,4 @@
-//! vhost-user-blk as it is asked for, and how to give a guest what is served.
+//! vhost-user-blk as a protocol of the server, and how a guest gets the served drives.
 
 use text::problem::Problems;
 
@@ -7,7 +7,7 @@ use crate::port::Front;
 use crate::protocol::{Address, Asked, Clients, Places, Protocol, Service};
 use crate::served::Served;
 
-/// vhost-user-blk.
+/// The vhost-user-blk protocol.
 pub const PROTOCOL: Protocol = Protocol {
     option: "vhost-user",
     value: "SOCKET",
@@ -18,7 +18,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
 };
 
-/// A disk for each drive.
+/// One disk for each drive.
 struct Disks;
 
 fn read(_: &Asked) -> Result<Box<dyn Service>, Problems> {

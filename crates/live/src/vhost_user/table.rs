@@ -1,6 +1,6 @@
-//! A table of memory as user-mode Linux sends it: with room for more regions than there are.
+//! A memory table as user-mode Linux sends it: with space for more regions than there are.
 //!
-//! The crate `vhost` takes only tables of exactly the right length, so this one message is taken apart here.
+//! The crate `vhost` accepts only tables of exactly the right length, so this message is parsed here.
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -20,9 +20,9 @@ use crate::port::Ending;
 const COUNT: usize = 8;
 /// Bytes of a region: guest's address, size, frontend's address, offset in the file.
 const REGION: usize = 32;
-/// Regions at most.
+/// Maximum number of regions.
 const REGIONS: usize = 8;
-/// In the flags of a message: an answer is wanted; this is one.
+/// Flags of a message: an answer is requested; this is an answer.
 const WANTS_ANSWER: u32 = 1 << 3;
 const IS_ANSWER: u32 = 1 << 2;
 const VERSION: u32 = 1;
@@ -35,7 +35,7 @@ fn double_word(bytes: &[u8], at: usize) -> u64 {
     u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
 }
 
-/// Whether a whole message is a table that is longer than its regions.
+/// Checks whether a complete message is a table that is longer than its regions.
 pub(super) fn is_padded(message: &[u8]) -> bool {
     let is_table = word(message, 0) == FrontendReq::SET_MEM_TABLE as u32;
     is_table && message.len() >= HEADER + COUNT && {
@@ -44,14 +44,14 @@ pub(super) fn is_padded(message: &[u8]) -> bool {
     }
 }
 
-/// Takes such a message of `length` bytes, which is all there, from the socket.
+/// Takes such a complete message of `length` bytes from the socket.
 pub(super) fn take(socket: impl AsFd, length: usize, device: &mut Device) -> Result<(), Ending> {
     let mut bytes = [0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(REGIONS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut got = 0;
     let mut files = Vec::new();
-    // What came with descriptors is received by itself.
+    // Descriptors arrive with the first bytes, which are received separately.
     while got < length {
         let mut parts = [IoSliceMut::new(&mut bytes[got..length])];
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;

@@ -1,8 +1,8 @@
-//! Makes what a page simulates with: `crates/page-engine` for wasm32-unknown-unknown, compressed by gzip.
+//! Builds the engine of pages that simulate: `crates/page-engine` for wasm32-unknown-unknown, compressed by gzip.
 //!
-//! It takes most of a minute, so builds for release have it and others do not; `DRIVELAB_PAGE_ENGINE=1` asks for it in
-//! any build, `0` does without. Where the compiler has no such target a build goes on without and says what is missing,
-//! unless it was asked for. Pages without it are what they are, without the chapter that simulates
+//! It takes most of a minute, so only release builds include it; `DRIVELAB_PAGE_ENGINE=1` requests it in any build,
+//! `0` omits it. If the compiler lacks this target, the build continues without the engine and reports that, unless
+//! the engine was requested. Pages without the engine are complete except for the chapter that simulates
 //! (docs/decisions/0076-pages-that-simulate.md).
 
 use std::env;
@@ -16,7 +16,7 @@ use flate2::{Compression, GzBuilder};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const SWITCH: &str = "DRIVELAB_PAGE_ENGINE";
-/// What goes into it, from the project's folder.
+/// Sources of the engine, relative to the project's folder.
 const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -62,15 +62,15 @@ fn variable(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
 }
 
-/// The engine, compressed.
+/// Returns the compressed engine.
 fn make(root: &Path, out: &Path) -> Result<Vec<u8>, String> {
     if !has_target() {
         return Err(format!(
             "the compiler has no {TARGET}; `rustup target add {TARGET}` brings it"
         ));
     }
-    // A folder of its own: the one in use is locked by the build that this is a part of. All profiles have it in common
-    // (`out` is TARGET/PROFILE/build/PACKAGE/out): the engine is the same in each.
+    // A separate folder: the current one is locked by the running build. All profiles share it (`out` is
+    // TARGET/PROFILE/build/PACKAGE/out), because the engine is the same in each.
     let folder = out.ancestors().nth(4).unwrap_or(out).join("page-engine");
     let made = Command::new(variable("CARGO"))
         .args(["rustc", "--locked", "--quiet", "--lib"])
@@ -113,17 +113,17 @@ fn has_target() -> bool {
         .is_some_and(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
 }
 
-/// Makes cargo run this script again when a target is added or removed: without it a build that was made before the target
-/// was installed keeps its pages without an engine.
+/// Makes cargo run this script again when a target is added or removed. Otherwise a build from before the target's
+/// installation would keep its pages without an engine.
 fn watch_targets() {
-    // .../lib/rustlib/TARGET/lib: the folder of all targets is there even while this target is not.
+    // .../lib/rustlib/TARGET/lib: the folder of all targets exists even if this target does not.
     let targets = libraries().and_then(|folder| folder.ancestors().nth(2).map(PathBuf::from));
     if let Some(folder) = targets.filter(|it| it.is_dir()) {
         println!("cargo:rerun-if-changed={}", folder.display());
     }
 }
 
-/// Flags that keep the folders of this machine out of the page.
+/// Returns flags that keep this machine's folder names out of the page.
 fn without_paths(root: &Path) -> OsString {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));

@@ -1,9 +1,10 @@
-//! Which of the undecided pieces are lost.
+//! Selection of the undecided pieces that are lost.
 //!
-//! All subsets where at most [`EXHAUSTIVE`] pieces are undecided. Otherwise nothing, everything, and then in turns: each
-//! write lost alone, each kept alone, prefixes in the order in which pieces apply, prefixes in the order of submission, each torn write
-//! behind and before each of its pieces, runs of adjacent writes, pairs of writes, and random subsets that lose an eighth, a half or seven
-//! eighths. Turns, so that a list that is cut short has something of each kind.
+//! If at most [`EXHAUSTIVE`] pieces are undecided, all subsets are listed. Otherwise the list begins with the loss of
+//! nothing and of everything. The following kinds then alternate: each write lost alone, each kept alone, prefixes in
+//! the order in which pieces apply, prefixes in the order of submission, each torn write cut before and after each of
+//! its pieces, runs of adjacent writes, pairs of writes, and random subsets that lose an eighth, a half or seven
+//! eighths. The kinds alternate so that a truncated list has some of each kind.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +13,14 @@ use model::Stream;
 use crate::lost::Lost;
 use crate::moments::Walk;
 
-/// Most undecided pieces of which all subsets are tried.
+/// Maximum number of undecided pieces for which all subsets are tried.
 pub const EXHAUSTIVE: usize = 12;
 
-/// The undecided pieces of a moment, as subsets are made of them.
+/// The undecided pieces of a moment, in the form that subsets are made from.
 struct Shape {
-    /// By piece: the number of its write, from 0 in the order in which they apply.
+    /// By piece: index of its write in the order in which writes apply.
     write: Vec<usize>,
-    /// By write: its pieces.
+    /// By write: range of its pieces.
     pieces: Vec<std::ops::Range<usize>>,
     /// Writes in the order of submission.
     submitted: Vec<usize>,
@@ -58,12 +59,12 @@ impl Shape {
         self.write.len()
     }
 
-    /// Loses the writes for which this is true.
+    /// Returns the subset that loses the writes for which `lost` is true.
     fn writes(&self, mut lost: impl FnMut(usize) -> bool) -> Lost {
         Lost::from_fn(self.count(), |piece| lost(self.write[piece]))
     }
 
-    /// The subset of this number of a kind; `None` if there are not as many.
+    /// Returns the subset with this number of a kind; `None` if there are fewer.
     fn subset(&self, kind: usize, index: usize) -> Option<Lost> {
         let (writes, pieces) = (self.pieces.len(), self.count());
         let below = |count: usize| (index < count).then_some(());
@@ -75,7 +76,7 @@ impl Shape {
                 let lost: BTreeSet<usize> = self.submitted[index..].iter().copied().collect();
                 self.writes(|it| lost.contains(&it))
             }),
-            // Kept before a place and lost behind it, and the reverse.
+            // Kept before a place and lost after it, and the reverse.
             4 | 5 => below(pieces).map(|()| {
                 let of_one = self.pieces[self.write[index]].clone();
                 let lost = if kind == 4 {
@@ -94,7 +95,7 @@ impl Shape {
     }
 }
 
-/// The pair of this number, of numbers below `count`.
+/// Returns the pair with this number, of numbers below `count`.
 fn pair(index: usize, count: usize) -> Option<(usize, usize)> {
     let mut left = index;
     for second in 1..count {
@@ -106,12 +107,13 @@ fn pair(index: usize, count: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// How many subsets there are; `None` if they are not all listed.
+/// Returns the number of subsets; `None` if they are not all listed.
 pub fn all_of(pieces: usize) -> Option<usize> {
     (pieces <= EXHAUSTIVE).then(|| 1 << pieces)
 }
 
-/// The first `most` subsets of the moment of this walk, without repetition. A longer list begins with every shorter one.
+/// Returns the first `most` subsets of the walk's moment, without repetition. A longer list begins with every shorter
+/// one.
 pub fn choices(walk: &Walk<'_>, most: usize, seed: u64) -> Vec<Lost> {
     let shape = Shape::from_walk(walk);
     let count = shape.count();

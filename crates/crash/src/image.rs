@@ -1,8 +1,8 @@
 //! Contents of a drive: a base, and forks of it that share its pages.
 //!
-//! A page that is all zeroes is absent. Each image has a sum over its pages of a hash of number and contents, by which equal
-//! images are recognised: 128 bits, so that two of a billion images collide with a probability below 1e-20 unless somebody
-//! constructs them.
+//! A page that is all zeroes is absent. Each image has a sum over its pages of a hash of number and contents, which
+//! identifies equal images. It has 128 bits, so two of a billion images collide with a probability below 1e-20, unless
+//! they are constructed to collide.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,12 +64,12 @@ impl Image {
 #[derive(Clone, Debug)]
 pub struct Fork<'a> {
     base: &'a Image,
-    /// `None`: all zeroes.
+    /// Changed pages; `None` is a page of zeroes.
     pages: BTreeMap<u64, Option<Box<Page>>>,
 }
 
 impl<'a> Fork<'a> {
-    /// The same as the base.
+    /// Returns a fork that is equal to the base.
     pub fn new(base: &'a Image) -> Fork<'a> {
         Fork {
             base,
@@ -115,7 +115,7 @@ impl<'a> Fork<'a> {
         page.get_or_insert_with(|| Box::new([0; PAGE]))
     }
 
-    /// The page of this number; `None` if it is all zeroes and nothing was written there.
+    /// Returns the page with this number; `None` if it is all zeroes and was never written.
     pub fn page(&self, number: u64) -> Option<&Page> {
         match self.pages.get(&number) {
             Some(page) => page.as_deref(),
@@ -134,7 +134,7 @@ impl<'a> Fork<'a> {
         }
     }
 
-    /// The pages that are not absent, in order.
+    /// Returns the pages that are not absent, in order.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &Page)> {
         let numbers = self.base.pages.keys().chain(self.pages.keys());
         let mut numbers: Vec<u64> = numbers.copied().collect();
@@ -144,7 +144,7 @@ impl<'a> Fork<'a> {
         pages.filter_map(|number| Some((number, self.page(number)?)))
     }
 
-    /// A sum by which equal images are recognised.
+    /// Returns the sum that identifies equal images.
     pub fn sum(&self) -> u128 {
         let mut sum = self.base.sum;
         for (number, page) in &self.pages {
@@ -158,12 +158,12 @@ impl<'a> Fork<'a> {
     }
 }
 
-/// The pages that a range touches.
+/// Returns the pages that a range touches.
 fn pages_of(offset: u64, bytes: u64) -> std::ops::Range<u64> {
     offset / PAGE as u64..(offset + bytes).div_ceil(PAGE as u64)
 }
 
-/// The bytes of a page that are in this range.
+/// Returns the bytes of a page that are in this range.
 fn bytes_in_page(number: u64, offset: u64, bytes: u64) -> std::ops::Range<usize> {
     let first = number * PAGE as u64;
     let start = offset.max(first) - first;
@@ -171,7 +171,7 @@ fn bytes_in_page(number: u64, offset: u64, bytes: u64) -> std::ops::Range<usize>
     start as usize..end as usize
 }
 
-/// By page: its number, the bytes of it that a range touches, and where in the range these begin.
+/// Returns for each page its number, the bytes of it that a range touches, and their offset in the range.
 fn spans(offset: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>, usize)> {
     pages_of(offset, length as u64).map(move |number| {
         let within = bytes_in_page(number, offset, length as u64);
@@ -180,7 +180,7 @@ fn spans(offset: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::Ran
     })
 }
 
-/// Hash of a page and its number: two lanes of folded multiplications.
+/// Returns the hash of a page and its number: two lanes of folded multiplications.
 fn hash(number: u64, page: &Page) -> u128 {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
@@ -206,7 +206,7 @@ fn hash(number: u64, page: &Page) -> u128 {
             lanes[1] ^ b ^ 0x8ebc_6af0_9c88_c6e3,
             a ^ 0x5899_65cc_7537_4cc3,
         );
-        // A factor that is zero must not make a lane forget what came before.
+        // A factor of zero must not make a lane lose its previous state.
         lanes[0] = lanes[0].rotate_left(23) ^ a.wrapping_add(b.rotate_left(31));
         lanes[1] = lanes[1].rotate_left(41) ^ b.wrapping_add(a.rotate_left(17));
     }

@@ -1,5 +1,6 @@
-//! The law of moments, against brute force: every image that a cut at any time can leave is an image of the next moment, and
-//! every image of a moment is one that a cut there can leave. Random small logs; planted bugs must be found.
+//! Brute-force test of the law of moments: every image that a cut at any time can leave is an image of the next
+//! moment, and every image of a moment is one that a cut there can leave. It uses small random logs; planted bugs must
+//! be found.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::moments::{Assumptions, Bug, Walk};
 /// Bytes of the drive.
 const BYTES: usize = 4 * 4096;
 
-/// Most undecided pieces of a log that is tried.
+/// Maximum number of undecided pieces of a log that is tried.
 const MOST: usize = 9;
 
 fn head() -> Head {
@@ -26,7 +27,7 @@ fn head() -> Head {
     }
 }
 
-/// A random log with overlapping commands.
+/// Returns a random log with overlapping commands.
 fn random_log(stream: &mut Stream) -> Log {
     let mut writer = Writer::new(&head());
     writer.base(512 * stream.below(8), &[0xbb; 2048]);
@@ -69,7 +70,7 @@ fn random_log(stream: &mut Stream) -> Log {
     Log::read(writer.bytes).expect("a log")
 }
 
-/// By brute force: the images that a cut before this event can leave, or nothing if they are too many.
+/// Returns by brute force the images that a cut before this event can leave; `None` if there are too many.
 fn brute(log: &Log, how: Assumptions, cut: usize) -> Option<BTreeSet<Vec<u8>>> {
     let before = |it: Option<usize>| it.filter(|it| *it < cut);
     // (order, command, start, end, durable)
@@ -135,7 +136,7 @@ fn brute(log: &Log, how: Assumptions, cut: usize) -> Option<BTreeSet<Vec<u8>>> {
     Some(images)
 }
 
-/// The images of the moment of this walk.
+/// Returns the images of the walk's moment.
 fn enumerated(walk: &Walk<'_>) -> BTreeSet<Vec<u8>> {
     let image = |lost: &Lost| {
         let mut image = vec![0; BYTES];
@@ -145,7 +146,7 @@ fn enumerated(walk: &Walk<'_>) -> BTreeSet<Vec<u8>> {
     choices(walk, 1 << 12, 1).iter().map(image).collect()
 }
 
-/// What is wrong with the walk through this log; `None` if nothing is, or the log is too large for brute force.
+/// Returns an error of the walk through this log; `None` if there is none, or if the log is too large for brute force.
 fn wrong(log: &Log, how: Assumptions, bug: Option<Bug>) -> Option<String> {
     let mut walk = Walk::new(log, how);
     walk.bug = bug;

@@ -1,11 +1,13 @@
-//! Crash tests of recorded writes: which images a power cut can leave, and which of them a check refuses.
+//! Crash-consistency tests on recorded writes: the images that a power cut can leave, and which of them a check
+//! rejects.
 //!
-//! [`log`] is the recording of one drive. [`moments`] walks through it and stops where a power cut can leave something new;
-//! there, any subset of the undecided [`Piece`]s may be lost. [`choice`] lists subsets, [`image`] applies them, [`name`]
-//! names them, [`search`] calls a check for each, [`shrink`] reduces what fails, and [`needs`] says which kind of loss it needs.
+//! [`log`] is the recording of one drive. [`moments`] walks through it and stops where a power cut can leave a new
+//! image; there, any subset of the undecided [`Piece`]s may be lost. [`choice`] lists subsets, [`image`] applies them,
+//! and [`name`] names them. [`search`] calls a check for each image, [`shrink`] reduces failures, and [`needs`]
+//! determines which kind of loss a failure needs.
 //!
-//! No files, clocks or threads: the same log and seed give the same images, names, order and verdicts. Not modelled: sectors
-//! that become unreadable, pieces that read as garbage, a second power cut during recovery.
+//! There are no files, clocks or threads: the same log and seed give the same images, names, order and verdicts. Not
+//! modelled: sectors that become unreadable, pieces that read as garbage, a second power cut during recovery.
 
 pub mod choice;
 pub mod image;

@@ -39,9 +39,9 @@ pub struct Head {
     pub drive: String,
     /// Bytes of the namespace.
     pub bytes: u64,
-    /// Bytes of a logical block.
+    /// Size of a logical block in bytes.
     pub block: u32,
-    /// Bytes that the drive keeps or loses as one.
+    /// Bytes that the drive keeps or loses as a unit.
     pub part: u32,
     /// Whether acknowledged writes may be lost until they are flushed.
     pub volatile: bool,
@@ -113,7 +113,7 @@ impl Head {
     }
 }
 
-/// What a command does to the data.
+/// Effect of a command on the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Writes its data.
@@ -122,12 +122,12 @@ pub enum Kind {
     Zeroes,
     /// Deallocates: the range reads as zeroes.
     Trim,
-    /// Makes durable what had completed when it was submitted.
+    /// Makes durable all writes that had completed when it was submitted.
     Flush,
 }
 
 impl Kind {
-    /// Word for reports.
+    /// Returns the word for reports.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Write => "write",
@@ -152,12 +152,12 @@ impl Kind {
     }
 }
 
-/// What the text of a frame is.
+/// Meaning of the text of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// The program has acknowledged this token: it must be there after a power cut.
+    /// The program has acknowledged this token: it must be present after a power cut.
     Ack,
-    /// The program has begun this token: it may be there.
+    /// The program has begun this token: it may be present.
     Try,
     /// A remark.
     Mark,
@@ -176,12 +176,12 @@ impl Note {
     }
 }
 
-/// Why bytes are not a log.
+/// Reason why bytes are not a valid log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogError {
-    /// Byte of the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -196,9 +196,9 @@ impl std::error::Error for LogError {}
 /// A command of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// What it does.
+    /// Kind of the command.
     pub kind: Kind,
-    /// It completes only when it is durable.
+    /// Whether it completes only when it is durable.
     pub fua: bool,
     /// First byte.
     pub offset: u64,
@@ -208,34 +208,34 @@ pub struct Command {
     pub submitted: usize,
     /// Index of the event of its completion; `None` if it was in flight at the end.
     pub completed: Option<usize>,
-    /// It completed with an error: its data were not taken.
+    /// Whether it completed with an error, so that its data was not stored.
     pub failed: bool,
     data: Range<usize>,
 }
 
 impl Command {
-    /// Whether it changes data.
+    /// Checks whether it changes data.
     pub fn writes(&self) -> bool {
         self.kind != Kind::Flush
     }
 }
 
-/// What happened, in causal order.
+/// Events in causal order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The command of this number was submitted.
+    /// The command with this number was submitted.
     Submitted(u32),
-    /// The command of this number completed.
+    /// The command with this number completed.
     Completed(u32),
-    /// The acknowledgement of this number.
+    /// The acknowledgement with this number.
     Ack(u32),
-    /// The try of this number.
+    /// The try with this number.
     Try(u32),
-    /// The mark of this number.
+    /// The mark with this number.
     Mark(u32),
 }
 
-/// A whole recording.
+/// A complete recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Log {
     /// The drive.
@@ -250,9 +250,9 @@ pub struct Log {
     pub tries: Vec<String>,
     /// Remarks.
     pub marks: Vec<String>,
-    /// Why the recording ended; `None` if the server was killed.
+    /// Reason for the end of the recording; `None` if the server was killed.
     pub ending: Option<String>,
-    /// Bytes after the last whole frame.
+    /// Number of bytes after the last complete frame.
     pub rest: usize,
     base: Vec<(u64, Range<usize>)>,
     bytes: Vec<u8>,
@@ -262,7 +262,7 @@ impl Log {
     /// Reads a log.
     ///
     /// # Errors
-    /// The first thing that is wrong with the bytes, with its place. A log that ends within a frame is no error.
+    /// The first error in the bytes, with its offset. A log that ends within a frame is not an error.
     pub fn read(bytes: Vec<u8>) -> Result<Log, LogError> {
         let (head, at) = read_head(&bytes)?;
         let mut log = Log {
@@ -290,12 +290,12 @@ impl Log {
         Ok(log)
     }
 
-    /// The data of a write; empty for other commands.
+    /// Returns the data of a write; empty for other commands.
     pub fn data(&self, command: &Command) -> &[u8] {
         &self.bytes[command.data.clone()]
     }
 
-    /// What the drive stored when the recording began: offset and data.
+    /// Returns the data on the drive at the start of the recording: offset and data.
     pub fn base(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let ranges = self.base.iter();
         ranges.map(|(offset, range)| (*offset, &self.bytes[range.clone()]))
@@ -428,7 +428,7 @@ fn read_head(bytes: &[u8]) -> Result<(Head, usize), LogError> {
     Ok((Head::parse(text)?, end + 2))
 }
 
-/// Where the frame at `at` ends; `None` if the bytes end before.
+/// Returns the end of the frame at `at`; `None` if the bytes end before it.
 fn frame_end(bytes: &[u8], at: usize) -> Result<Option<usize>, LogError> {
     if bytes.len() - at < FRAME {
         return Ok(None);
@@ -475,12 +475,12 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(eight)
 }
 
-/// A command as it is submitted.
+/// A command at its submission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Submission {
-    /// What it does.
+    /// Kind of the command.
     pub kind: Kind,
-    /// It completes only when it is durable.
+    /// Whether it completes only when it is durable.
     pub fua: bool,
     /// First byte.
     pub offset: u64,
@@ -488,17 +488,17 @@ pub struct Submission {
     pub bytes: u32,
 }
 
-/// Makes the bytes of a log. What is in [`Writer::bytes`] may be taken out at any time.
+/// Writes the bytes of a log. The content of [`Writer::bytes`] may be removed at any time.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
-    /// Bytes that were made and not yet taken.
+    /// Bytes that have been written and not yet removed.
     pub bytes: Vec<u8>,
     commands: u32,
     time_ns: u64,
 }
 
 impl Writer {
-    /// A log of this drive.
+    /// Returns a writer for the log of this drive.
     pub fn new(head: &Head) -> Writer {
         Writer {
             bytes: head.text().into_bytes(),
@@ -506,19 +506,20 @@ impl Writer {
         }
     }
 
-    /// Model time of what follows.
+    /// Sets the virtual time of the following frames.
     pub fn set_time(&mut self, ns: u64) {
         self.time_ns = ns;
     }
 
-    /// What the drive stores before the first command.
+    /// Writes data that the drive stores before the first command.
     pub fn base(&mut self, offset: u64, data: &[u8]) {
         let at = self.begin([b'B', 0, 0], 0, offset, data.len() as u32);
         self.bytes.extend_from_slice(data);
         self.seal(at);
     }
 
-    /// A command is submitted; `fill` writes the data of a write. Returns its number, `None` if `fill` could not.
+    /// Writes the submission of a command; `fill` writes the data of a write. Returns its number, `None` if `fill`
+    /// failed.
     pub fn submit(
         &mut self,
         it: Submission,
@@ -540,13 +541,13 @@ impl Writer {
         Some(number)
     }
 
-    /// The command of this number completes.
+    /// Writes the completion of the command with this number.
     pub fn complete(&mut self, number: u32, success: bool) {
         let at = self.begin([b'C', u8::from(!success), 0], number, 0, 0);
         self.seal(at);
     }
 
-    /// A text, cut to [`LONGEST_TEXT`] bytes.
+    /// Writes a text, truncated to [`LONGEST_TEXT`] bytes.
     pub fn note(&mut self, note: Note, text: &str) {
         let mut end = text.len().min(LONGEST_TEXT);
         while !text.is_char_boundary(end) {

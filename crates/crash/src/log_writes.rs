@@ -1,8 +1,8 @@
-//! The format of Linux's dm-log-writes, read and written.
+//! Reader and writer of the format of Linux's dm-log-writes.
 //!
-//! A super block in one sector, then entries of one sector, each followed by its data. Source: the kernel's
-//! `Documentation/admin-guide/device-mapper/log-writes.rst` and `drivers/md/dm-log-writes.c`. The format has no overlap of
-//! commands: what is read completes before the next entry, so nothing is in flight.
+//! The format has a super block in one sector, then entries of one sector, each followed by its data. Source: the
+//! kernel's `Documentation/admin-guide/device-mapper/log-writes.rst` and `drivers/md/dm-log-writes.c`. The format
+//! cannot represent overlapping commands: each command in it completes before the next entry, so nothing is in flight.
 
 use crate::log::{Command, Event};
 use crate::log::{Head, Kind, Log, LogError, Note, Submission, Writer};
@@ -13,7 +13,7 @@ const MAGIC: u64 = 0x006a_7366_7773_6872;
 /// Version of the format.
 const VERSION: u64 = 1;
 
-/// Bytes of a sector of what we write.
+/// Bytes of a sector in written files.
 const SECTOR: usize = 512;
 
 /// Bytes of an entry before the text of a mark.
@@ -27,8 +27,9 @@ mod flag {
     pub(super) const METADATA: u64 = 16;
 }
 
-/// Writes a log in this format: writes in the order of their completion, those that a flush covers before the flush.
-/// Commands in flight at the end and failed ones are left out. The drive's contents before the first command are writes too.
+/// Writes a log in this format: writes are in the order of their completion, and those that a flush covers are before
+/// the flush. Commands in flight at the end and failed commands are left out. The drive's contents before the first
+/// command are writes too.
 pub fn write(log: &Log) -> Vec<u8> {
     let mut entries = Entries::default();
     for (offset, data) in log.base() {
@@ -39,7 +40,7 @@ pub fn write(log: &Log) -> Vec<u8> {
         entries.mark("recording begins");
     }
     let done = |it: &Command| (!it.failed).then_some(it.completed).flatten();
-    // Writes that completed after the flush was submitted and before it completed come after it.
+    // Writes that completed after the flush was submitted and before it completed are placed after it.
     let mut held: Vec<Event> = Vec::new();
     let mut flushes: Vec<u32> = Vec::new();
     for event in &log.events {
@@ -107,7 +108,7 @@ impl Entries {
         self.bytes.resize(length, 0);
     }
 
-    /// A mark's text is in the sector of its entry, cut to the room there.
+    /// Writes a mark. Its text is in the sector of its entry, truncated to the space there.
     fn mark(&mut self, text: &str) {
         let text = &text.as_bytes()[..text.len().min(SECTOR - ENTRY)];
         for field in [0, 0, flag::MARK, text.len() as u64] {
@@ -156,7 +157,7 @@ impl Entries {
     }
 }
 
-/// An entry as it was read.
+/// An entry that was read.
 struct Entry<'a> {
     offset: u64,
     bytes: u64,
@@ -167,7 +168,7 @@ struct Entry<'a> {
 /// Reads a file of this format as the log of this drive, which stored `base` (offset and data) before.
 ///
 /// # Errors
-/// What is wrong with the bytes, and where.
+/// The error in the bytes, and its offset.
 pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, LogError> {
     let wrong = |offset: usize, what: &str| LogError {
         offset: offset as u64,
@@ -207,7 +208,7 @@ pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, Log
         let (Some(offset), Some(range)) = range else {
             return Err(wrong(at, "a range beyond all drives"));
         };
-        // The text of a mark is in the sector of its entry, data begin after it.
+        // The text of a mark is in the sector of its entry; data begins after it.
         let is_mark = flags & flag::MARK != 0;
         let (from, length) = match (is_mark, flags & flag::DISCARD) {
             (true, _) => (at + ENTRY, length),
@@ -217,7 +218,7 @@ pub fn read(bytes: &[u8], head: &Head, base: &[(u64, &[u8])]) -> Result<Log, Log
         let end = usize::try_from(length)
             .ok()
             .and_then(|length| from.checked_add(length));
-        // A log that ends within an entry ends before it.
+        // A log that ends within an entry is cut before that entry.
         let Some(data) = end.and_then(|end| bytes.get(from..end)) else {
             break;
         };
@@ -252,7 +253,7 @@ fn note(writer: &mut Writer, text: &[u8]) {
 }
 
 impl Entry<'_> {
-    /// A flush that carries data makes durable what came before it, and then writes.
+    /// Adds an entry. A flush with data makes the preceding writes durable, and then writes.
     fn add(&self, writer: &mut Writer) -> Result<(), String> {
         let known = flag::FLUSH | flag::FUA | flag::DISCARD | flag::METADATA;
         if self.flags & !known != 0 {
@@ -266,7 +267,7 @@ impl Entry<'_> {
             0 => Kind::Write,
             _ => Kind::Trim,
         };
-        // A range may be longer than a command of ours.
+        // A range may be longer than the maximum of a command.
         while at < end {
             let bytes = (end - at).min(1 << 30) as u32;
             let from = (at - self.offset) as usize;

@@ -7,14 +7,14 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Nothing of so many pieces.
+    /// Returns the empty set of `count` pieces.
     pub fn nothing(count: usize) -> Lost {
         Lost {
             words: vec![0; count.div_ceil(64)],
         }
     }
 
-    /// The pieces for which this is true.
+    /// Returns the set of pieces for which `lost` is true.
     pub fn from_fn(count: usize, mut lost: impl FnMut(usize) -> bool) -> Lost {
         let mut set = Lost::nothing(count);
         for index in (0..count).filter(|index| lost(*index)) {
@@ -23,13 +23,13 @@ impl Lost {
         set
     }
 
-    /// Whether this piece is lost.
+    /// Checks whether this piece is lost.
     pub fn contains(&self, index: usize) -> bool {
         let word = self.words.get(index / 64);
         word.is_some_and(|word| word & 1 << (index % 64) != 0)
     }
 
-    /// How many are lost.
+    /// Returns the number of lost pieces.
     pub fn count(&self) -> usize {
         self.words.iter().map(|it| it.count_ones() as usize).sum()
     }

@@ -1,75 +1,76 @@
-//! Moments at which a power cut can leave something new, and what is undecided at each.
+//! Moments at which a power cut can leave a new image, and the undecided pieces at each.
 //!
-//! A write is cut into [`Piece`]s, which the drive keeps or loses as one. Pieces of writes in flight are undecided; with a
-//! volatile write cache also those that completed and are not covered by a completed flush. A flush covers the writes that had
-//! completed when it was submitted. A write with force unit access is durable when it completes.
+//! A write is split into [`Piece`]s, which the drive keeps or loses as a unit. Pieces of writes in flight are
+//! undecided. With a volatile write cache, pieces of completed writes are also undecided until a completed flush
+//! covers them. A flush covers the writes that had completed when it was submitted. A write with force unit access is
+//! durable when it completes.
 //!
-//! A power cut is tried just before each completion that makes something durable (or that fails a write), and at the end.
-//! Between two such moments the undecided set only grows, so every image that a power cut at any time can leave is an image of the
-//! next moment, where at least as many acknowledgements are known.
+//! A power cut is tried just before each completion that makes something durable (or that fails a write), and at the
+//! end. Between two such moments the undecided set only grows. So every image that a power cut at any time can leave
+//! is an image of the next moment, where at least as many acknowledgements are known.
 //!
-//! Writes that overlap apply in the order of their completion, then of their submission; a later one is never undone by an
-//! earlier one. Trims and write-zeroes longer than 64 KiB are one piece. Not modelled: two overlapping writes, both in flight,
-//! that the drive applies in the other order.
+//! Overlapping writes apply in the order of their completion, then of their submission; an earlier write never undoes
+//! a later one. Trims and write-zeroes longer than 64 KiB are one piece. Not modelled: two overlapping writes, both in
+//! flight, that the drive applies in the other order.
 
 use crate::image::{Fork, Image};
 use crate::log::{Command, Event, Kind, Log};
 use crate::lost::Lost;
 
-/// Longest trim or write-zeroes that is cut into pieces, in bytes.
+/// Maximum length in bytes of a trim or write-zeroes that is split into pieces.
 const LONGEST_CUT: u64 = 64 << 10;
 
-/// What is assumed of the drive.
+/// Assumptions on the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumptions {
-    /// Bytes that the drive keeps or loses as one, aligned: a power of two of at least 512.
+    /// Aligned bytes that the drive keeps or loses as a unit: a power of two of at least 512.
     pub part: u32,
-    /// Whether a write may be kept in part.
+    /// Whether a write may be kept partly.
     pub torn: bool,
     /// Whether acknowledged writes may be lost until they are flushed.
     pub volatile: bool,
-    /// Flushes and force unit access make nothing durable.
+    /// Whether flushes and force unit access make nothing durable.
     pub flush_lies: bool,
 }
 
-/// A piece of a write, kept or lost as one.
+/// A piece of a write, kept or lost as a unit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Number of the command.
     pub command: u32,
-    /// Which of the command's pieces, from 1.
+    /// Number of the piece in its command, starting with 1.
     pub part: u32,
-    /// The command has not completed.
+    /// Whether the command has not completed.
     pub in_flight: bool,
-    /// Ranges, start to end in bytes, that no later durable write has covered.
+    /// Ranges in bytes (start, end) that no later durable write has covered.
     pub extents: Vec<(u64, u64)>,
 }
 
 /// A moment at which power may be cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// From 1, in causal order.
+    /// Number in causal order, starting with 1.
     pub number: u32,
-    /// Events before it.
+    /// Number of events before it.
     pub event: usize,
-    /// Acknowledgements before it.
+    /// Number of acknowledgements before it.
     pub acks: usize,
-    /// Tries before it.
+    /// Number of tries before it.
     pub tries: usize,
 }
 
-/// A bug of the walk that tests plant, to see that they find it.
+/// A bug of the walk that tests plant, to check that they detect it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bug {
     /// Power is not cut before force unit access completes.
     MomentSkipped,
-    /// A flush covers what completes while it is in flight.
+    /// A flush also covers writes that complete while it is in flight.
     FlushCoversTooMuch,
     /// Durable writes do not reach the base.
     BaseNotAdvanced,
     /// An earlier write may undo a later durable one.
     EarlierOverLater,
-    /// Force unit access is as any other write.
+    /// Force unit access has no effect.
     FuaIgnored,
     /// Overlapping writes apply in the order of submission.
     OrderOfSubmission,
@@ -79,12 +80,12 @@ pub(crate) enum Bug {
     InFlightKept,
 }
 
-/// Goes through a log from moment to moment.
+/// Walks through a log from moment to moment.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     log: &'a Log,
     how: Assumptions,
-    /// By number of the command: its place in the order in which writes apply.
+    /// By number of the command: its position in the order in which writes apply.
     ranks: Vec<usize>,
     moment: Moment,
     stopped: bool,
@@ -96,7 +97,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Before the first moment.
+    /// Returns a walk before the first moment.
     pub fn new(log: &'a Log, how: Assumptions) -> Walk<'a> {
         let mut base = Image::default();
         for (offset, data) in log.base() {
@@ -123,7 +124,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a test has planted this bug.
+    /// Checks whether a test has planted this bug.
     #[inline]
     fn has(&self, _bug: Bug) -> bool {
         #[cfg(test)]
@@ -132,7 +133,7 @@ impl<'a> Walk<'a> {
         false
     }
 
-    /// Goes to the next moment.
+    /// Advances to the next moment.
     pub fn advance(&mut self) -> Option<Moment> {
         if self.ended {
             return None;
@@ -152,7 +153,7 @@ impl<'a> Walk<'a> {
         Some(self.moment)
     }
 
-    /// Goes to the moment of this number; `None` if there are not as many.
+    /// Advances to the moment with this number; `None` if there are fewer.
     pub fn go_to(mut self, number: u32) -> Option<Walk<'a>> {
         while self.moment.number < number {
             self.advance()?;
@@ -160,38 +161,38 @@ impl<'a> Walk<'a> {
         Some(self)
     }
 
-    /// Goes to the last moment.
+    /// Advances to the last moment.
     pub fn go_to_end(mut self) -> Walk<'a> {
         while self.advance().is_some() {}
         self
     }
 
-    /// Where the walk is.
+    /// Returns the present moment.
     pub fn moment(&self) -> Moment {
         self.moment
     }
 
-    /// The log.
+    /// Returns the log.
     pub fn log(&self) -> &'a Log {
         self.log
     }
 
-    /// What is assumed of the drive.
+    /// Returns the assumptions on the drive.
     pub fn assumptions(&self) -> Assumptions {
         self.how
     }
 
-    /// Undecided pieces, in the order in which they apply.
+    /// Returns the undecided pieces, in the order in which they apply.
     pub fn undecided(&self) -> &[Piece] {
         &self.undecided
     }
 
-    /// The undecided pieces of each write, in order.
+    /// Returns the undecided pieces of each write, in order.
     pub fn writes(&self) -> impl Iterator<Item = &[Piece]> {
         self.undecided.chunk_by(|a, b| a.command == b.command)
     }
 
-    /// The image that a power cut leaves that loses these pieces.
+    /// Returns the image that a power cut leaves if it loses these pieces.
     pub fn image(&self, lost: &Lost) -> Fork<'_> {
         let mut fork = Fork::new(&self.base);
         for (index, piece) in self.undecided.iter().enumerate() {
@@ -209,7 +210,7 @@ impl<'a> Walk<'a> {
         fork
     }
 
-    /// Whether this event makes a piece durable, or drops it.
+    /// Checks whether this event makes a piece durable, or drops it.
     fn decides(&self, event: Event) -> bool {
         let Event::Completed(number) = event else {
             return false;
@@ -225,7 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the completion of this flush makes a piece durable.
+    /// Checks whether the completion of this flush makes a piece durable.
     fn covers(&self, flush: &Command, piece: &Piece) -> bool {
         let completed = self.log.commands[piece.command as usize].completed;
         !flush.failed
@@ -234,12 +235,12 @@ impl<'a> Walk<'a> {
             && completed.is_some_and(|it| it < flush.submitted || self.has(Bug::FlushCoversTooMuch))
     }
 
-    /// Whether a write is durable when it completes.
+    /// Checks whether a write is durable when it completes.
     fn is_durable(&self, write: &Command) -> bool {
         !self.how.volatile || (write.fua && !self.how.flush_lies && !self.has(Bug::FuaIgnored))
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     fn pass(&mut self) {
         let event = self.log.events[self.moment.event];
         self.moment.event += 1;
@@ -292,7 +293,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// These pieces are durable from now on.
+    /// Makes these pieces durable.
     fn settle(&mut self, durable: &[bool]) {
         let mut left: Vec<Piece> = Vec::new();
         for (piece, durable) in std::mem::take(&mut self.undecided).into_iter().zip(durable) {
@@ -309,7 +310,7 @@ impl<'a> Walk<'a> {
                     Some(data) => self.base.write(extent.0, data),
                     None => self.base.zero(extent.0, extent.1 - extent.0),
                 }
-                // Those before it apply before it.
+                // Pieces that apply before it are covered by it.
                 for earlier in left.iter_mut().filter(|_| !self.has(Bug::EarlierOverLater)) {
                     subtract(&mut earlier.extents, extent);
                 }
@@ -320,14 +321,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The data that a command writes to a range; `None`: zeroes.
+/// Returns the data that a command writes to a range; `None`: zeroes.
 fn data_of<'a>(log: &'a Log, command: &Command, extent: (u64, u64)) -> Option<&'a [u8]> {
     let from = (extent.0 - command.offset) as usize;
     let until = (extent.1 - command.offset) as usize;
     (command.kind == Kind::Write).then(|| &log.data(command)[from..until])
 }
 
-/// The pieces of a command; none of a flush.
+/// Returns the pieces of a command; a flush has none.
 fn pieces(command: &Command, number: u32, how: Assumptions) -> Vec<Piece> {
     let (start, end) = (command.offset, command.offset + command.bytes);
     let whole = match command.kind {
@@ -350,7 +351,7 @@ fn pieces(command: &Command, number: u32, how: Assumptions) -> Vec<Piece> {
         .collect()
 }
 
-/// Takes a range out of ranges.
+/// Subtracts a range from ranges.
 fn subtract(extents: &mut Vec<(u64, u64)>, (start, end): (u64, u64)) {
     if !extents.iter().any(|it| it.0 < end && it.1 > start) {
         return;

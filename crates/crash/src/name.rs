@@ -1,30 +1,30 @@
-//! Names of images: the moment and what is lost.
+//! Names of images: the moment and the lost writes.
 //!
-//! `171` loses nothing, `171-2,5` the writes 2 and 5 (of those that are undecided at this moment, from 1 in the order in which they
-//! apply), `171-1..4` the writes 1 to 4, `171/3:1` all pieces of write 3 behind its first, `171/3.2` its second piece,
-//! `171-2/3:1,4.1` all of it together. `end` is the last moment.
+//! `171` loses nothing. `171-2,5` loses the writes 2 and 5 (of those that are undecided at this moment, numbered from
+//! 1 in the order in which they apply), `171-1..4` the writes 1 to 4, `171/3:1` all pieces of write 3 after its first,
+//! `171/3.2` its second piece, and `171-2/3:1,4.1` all of these together. `end` is the last moment.
 
 use std::fmt::Write as _;
 
 use crate::lost::Lost;
 use crate::moments::Walk;
 
-/// A name as it was read.
+/// A parsed name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// Number of the moment; `None`: the last.
+    /// Number of the moment; `None` for the last.
     pub moment: Option<u32>,
     lost: Vec<Item>,
 }
 
-/// Something that is lost.
+/// A lost part of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Item {
-    /// Writes from, to.
+    /// Writes in this range, both ends included.
     Writes(usize, usize),
-    /// Of this write all pieces behind the first so many.
+    /// All pieces of this write after this number of pieces.
     Behind(usize, usize),
-    /// Of this write this piece.
+    /// This piece of this write.
     Piece(usize, usize),
 }
 
@@ -109,10 +109,10 @@ impl std::str::FromStr for Name {
 }
 
 impl Name {
-    /// Goes to the moment of this image.
+    /// Advances to the moment of this image.
     ///
     /// # Errors
-    /// What the log does not have.
+    /// The log does not have the moment or the writes.
     pub fn find<'a>(&self, start: &Walk<'a>) -> Result<(Walk<'a>, Lost), String> {
         let walk = match self.moment {
             None => start.clone().go_to_end(),

@@ -1,4 +1,4 @@
-//! Which kind of loss a failure needs, and which drives can have it.
+//! The kind of loss that a failure needs, and the drives that can have it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,21 +7,21 @@ use crate::log::Event;
 use crate::lost::Lost;
 use crate::moments::Walk;
 
-/// What must be lost for an image to exist.
+/// Loss that must occur for an image to exist.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Loss {
-    /// Nothing: power may have been cut before the program or its file system sent what is missing.
+    /// No loss: power may have been cut before the program or its file system sent the missing writes.
     Nothing,
-    /// Writes that had not been acknowledged: every drive may lose them.
+    /// Unacknowledged writes: every drive may lose them.
     InFlight,
-    /// Writes that had been acknowledged and not flushed.
+    /// Acknowledged writes that were not flushed.
     Volatile,
     /// Writes that a flush or force unit access should have made durable.
     LyingFlush,
 }
 
 impl Loss {
-    /// The words of reports.
+    /// Returns the text for reports.
     pub fn words(self) -> &'static str {
         match self {
             Loss::Nothing => "nothing",
@@ -32,26 +32,26 @@ impl Loss {
     }
 }
 
-/// What a failure needs.
+/// Conditions that a failure needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Needs {
-    /// What must be lost.
+    /// Loss that must occur.
     pub loss: Loss,
-    /// A write is kept in part; the boundary is at a multiple of this many bytes.
+    /// Alignment in bytes of the boundary if a write is kept partly; `None` if no write is.
     pub torn: Option<u32>,
 }
 
-/// What a drive may do.
+/// Properties of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drive {
-    /// Acknowledged writes may be lost until they are flushed.
+    /// Whether acknowledged writes may be lost until they are flushed.
     pub volatile: bool,
-    /// Bytes that it keeps or loses as one.
+    /// Bytes that it keeps or loses as a unit.
     pub part: u32,
 }
 
 impl Needs {
-    /// What an image needs that loses these pieces at the moment of this walk.
+    /// Returns the conditions of an image that loses these pieces at the walk's moment.
     pub fn from_loss(walk: &Walk<'_>, lost: &Lost) -> Needs {
         Needs {
             loss: loss(walk, lost),
@@ -59,7 +59,7 @@ impl Needs {
         }
     }
 
-    /// Whether this drive can leave such an image, if it does what it promises.
+    /// Checks whether this drive can leave such an image if it fulfils its durability guarantee.
     pub fn is_possible_on(self, drive: Drive) -> bool {
         let loses = match self.loss {
             Loss::Nothing | Loss::InFlight => true,
@@ -85,14 +85,14 @@ fn loss(walk: &Walk<'_>, set: &Lost) -> Loss {
         .filter(|(index, _)| set.contains(*index))
         .map(|(_, piece)| piece.command)
         .collect();
-    // Those of which nothing is kept.
+    // Commands of which no piece is kept.
     let mut gone = commands.clone();
     for (index, piece) in walk.undecided().iter().enumerate() {
         if !set.contains(index) {
             gone.remove(&piece.command);
         }
     }
-    // Whether something else was written or acknowledged since an event: if not, the image existed then.
+    // Whether other data was written or acknowledged since an event: if not, the image already existed then.
     let changed_since = |event: usize| {
         log.events[event..now].iter().any(|event| match event {
             Event::Submitted(number) => {
@@ -137,7 +137,7 @@ fn loss(walk: &Walk<'_>, set: &Lost) -> Loss {
     }
 }
 
-/// The finest alignment of the boundaries between kept and lost pieces of one write, 4096 at most.
+/// Returns the finest alignment of the boundaries between kept and lost pieces of one write, at most 4096.
 fn torn(walk: &Walk<'_>, lost: &Lost) -> Option<u32> {
     let pieces = walk.undecided();
     let mut finest = None;

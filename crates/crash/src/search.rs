@@ -1,7 +1,7 @@
-//! Tries images with a check until all are tried or a limit is reached, and reduces what fails.
+//! Tries images with a check until all are tried or a limit is reached, and reduces failures.
 //!
-//! The budget goes over the moments by turns: round `r` tries up to `2^r` images of each moment, so a search that is cut short
-//! has seen all of the log. Equal images with the same acknowledgements and tries are checked once.
+//! The budget is distributed over the moments in rounds: round `r` tries up to `2^r` images of each moment, so a
+//! truncated search has covered the whole log. Equal images with the same acknowledgements and tries are checked once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -15,10 +15,10 @@ use crate::name::name;
 use crate::needs::{Loss, Needs};
 use crate::shrink::smallest;
 
-/// Most checks that reducing one failure may take.
+/// Maximum number of checks for reducing one failure.
 const REDUCING: usize = 200;
 
-/// Most earlier moments that are tried for a reduced failure.
+/// Maximum number of earlier moments that are tried for a reduced failure.
 const EARLIER: u32 = 32;
 
 /// Kind of failure.
@@ -28,18 +28,18 @@ pub enum Class {
     Lost,
     /// Wrong or mixed data.
     Corrupt,
-    /// The program does not come up.
+    /// The program does not start.
     Unopenable,
-    /// Another rule is broken.
+    /// Another rule is violated.
     Rule,
     /// The check itself crashed.
     Crashed,
-    /// The check did not end.
+    /// The check does not end.
     Hangs,
 }
 
 impl Class {
-    /// The word of reports.
+    /// Returns the word for reports.
     pub fn word(self) -> &'static str {
         match self {
             Class::Lost => "lost",
@@ -52,23 +52,23 @@ impl Class {
     }
 }
 
-/// What a check says of an image.
+/// Result of checking an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Judgement {
-    /// Nothing is wrong.
+    /// The image is consistent.
     Sound,
-    /// It does not judge this image.
+    /// The check does not apply to this image.
     Skipped,
-    /// Something is wrong, and what in one line.
+    /// The image is inconsistent, with one line on the reason.
     Failed(Class, String),
 }
 
-/// An image to be checked.
+/// An image that must be checked.
 #[derive(Debug)]
 pub struct Case<'a> {
     /// Name of the image.
     pub name: String,
-    /// Its contents.
+    /// Contents of the image.
     pub image: Fork<'a>,
     /// Tokens that were acknowledged before the cut.
     pub acks: &'a [String],
@@ -81,30 +81,30 @@ pub trait Check {
     /// Judges these images, in order.
     ///
     /// # Errors
-    /// Why they cannot be judged.
+    /// The reason why they cannot be judged.
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String>;
 
-    /// Called between checks: whether to go on. `share` of what is planned is done.
+    /// Called between checks: returns whether to continue. `share` of the planned work is done.
     fn goes_on(&mut self, _counts: &Counts, _share: f64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// Checks of one image at a time.
+/// Checks one image at a time.
 impl<F: FnMut(&Case<'_>) -> Judgement> Check for F {
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
         Ok(cases.iter().map(self).collect())
     }
 }
 
-/// How much is tried.
+/// Limits of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Images in all.
+    /// Maximum number of images.
     pub images: u64,
-    /// Images of a moment with too many subsets for all of them.
+    /// Maximum number of images of a moment that has too many subsets to try all.
     pub sampled: usize,
-    /// Feeds the random subsets.
+    /// Seed of the random subsets.
     pub seed: u64,
 }
 
@@ -118,69 +118,69 @@ impl Default for Limits {
     }
 }
 
-/// What was done.
+/// Counts of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Moments.
+    /// Number of moments.
     pub moments: u32,
-    /// Moments at which all images were tried.
+    /// Number of moments at which all images were tried.
     pub exhausted: u32,
-    /// Images that were made.
+    /// Number of images that were made.
     pub tried: u64,
-    /// Of these equal to another with the same acknowledgements.
+    /// Number of images equal to another with the same acknowledgements.
     pub equal: u64,
-    /// Images that were checked.
+    /// Number of images that were checked.
     pub checked: u64,
-    /// Images that the check did not judge.
+    /// Number of images that the check did not judge.
     pub skipped: u64,
-    /// Images that failed.
+    /// Number of images that failed.
     pub failed: u64,
-    /// Failures that did not repeat.
+    /// Number of failures that did not repeat.
     pub flaky: u64,
 }
 
-/// A failure, reduced, for all that fail alike.
+/// A reduced failure that represents all equal failures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Its kind.
+    /// Kind of the failure.
     pub class: Class,
-    /// What the check said of the smallest.
+    /// The check's line on the smallest image.
     pub line: String,
-    /// How many images failed alike.
+    /// Number of images that failed in the same way.
     pub images: u64,
-    /// Name of the smallest.
+    /// Name of the smallest image.
     pub name: String,
-    /// Its moment.
+    /// Moment of the smallest image.
     pub moment: Moment,
-    /// What it loses: number of the command, ranges.
+    /// Lost data of the smallest image: number of the command, ranges.
     pub lost: Vec<(u32, Vec<(u64, u64)>)>,
-    /// What it needs.
+    /// Conditions that the failure needs.
     pub needs: Needs,
 }
 
 /// Result of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// What was done.
+    /// Counts of the search.
     pub counts: Counts,
-    /// Failures, the one that needs least first.
+    /// Failures, the one with the fewest conditions first.
     pub failures: Vec<Failure>,
-    /// The names of failures that did not repeat, the first of each kind.
+    /// Names of failures that did not repeat, the first of each kind.
     pub flaky: Vec<String>,
-    /// The search was ended before its limits.
+    /// Whether the search was stopped before its limits.
     pub stopped: bool,
 }
 
-/// Why there is no report.
+/// Reason why there is no report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoReport {
-    /// The check fails on the image of the orderly end, with this.
+    /// The check fails on the image after an orderly end, with this line.
     FailsAtEnd(Class, String),
     /// The check could not be run.
     CheckFailed(String),
 }
 
-/// A failure as it was found.
+/// A failure before reduction.
 #[derive(Clone, Debug)]
 struct Found {
     class: Class,
@@ -189,7 +189,7 @@ struct Found {
     images: u64,
 }
 
-/// Failures that look alike: kind, loss, and what was said without its digits.
+/// Key of equal failures: kind, loss, and the check's line without its digits.
 type Alike = (Class, Loss, String);
 
 struct Search<'a, 'c> {
@@ -206,7 +206,7 @@ struct Search<'a, 'c> {
 /// Tries the images of a log.
 ///
 /// # Errors
-/// The check fails on the orderly end, or cannot be run.
+/// The check fails on the image after an orderly end, or cannot be run.
 pub fn search(
     log: &Log,
     how: Assumptions,
@@ -237,7 +237,7 @@ pub fn search(
 /// Judges one image.
 ///
 /// # Errors
-/// Why it cannot be judged.
+/// The reason why it cannot be judged.
 pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judgement, String> {
     let judged = check.check(&[case(walk, lost)])?;
     let one = judged.into_iter().next();
@@ -301,7 +301,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The share of this round that is done.
+    /// Returns the share of this round that is done.
     fn share(&self, done: usize, upto: usize, moment: Moment) -> f64 {
         let of_round = f64::from(moment.number) / f64::from(self.counts.moments.max(1));
         let before = done as f64 / (upto + 1) as f64;
@@ -310,7 +310,7 @@ impl<'a> Search<'a, '_> {
         by_rounds.max(by_images).min(1.0)
     }
 
-    /// Tries these images of a moment; whether more may be tried.
+    /// Tries these images of a moment. Returns whether more may be tried.
     fn turn(&mut self, walk: &Walk<'a>, lost: &[Lost]) -> Result<bool, NoReport> {
         let moment = walk.moment();
         let (mut cases, mut of_cases) = (Vec::new(), Vec::new());
@@ -372,7 +372,7 @@ impl<'a> Search<'a, '_> {
             self.counts.failed += 1;
             return Ok(());
         }
-        // The first of its kind is checked once more, on a fresh copy.
+        // The first failure of its kind is checked once more, on a new copy.
         let again = self.judge(walk, lost)?;
         if matches!(again, Judgement::Failed(again, _) if again == class) {
             self.counts.failed += 1;
@@ -390,7 +390,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The failures, each reduced; those that are alike then are one.
+    /// Reduces the failures and merges those that are then equal.
     fn reduced(&mut self) -> Result<Vec<Failure>, NoReport> {
         let mut failures: BTreeMap<(Loss, Class, String), Failure> = BTreeMap::new();
         for found in std::mem::take(&mut self.found).into_values() {
@@ -416,7 +416,7 @@ impl<'a> Search<'a, '_> {
         Ok(failures.into_values().collect())
     }
 
-    /// The smallest failure of the same kind; `None` if it does not fail again.
+    /// Returns the smallest failure of the same kind; `None` if it does not fail again.
     fn reduce(&mut self, found: &Found) -> Result<Option<Failure>, NoReport> {
         let Some(walk) = self.start.clone().go_to(found.moment) else {
             return Ok(None);
@@ -472,7 +472,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Fewer writes lost; then none of them torn, if possible; then fewer pieces of the torn ones.
+    /// Reduces the loss: fewer lost writes; then, if possible, no torn writes; then fewer pieces of the torn ones.
     fn fewer(&mut self, walk: &Walk<'_>, lost: &Lost) -> Lost {
         let pieces = walk.undecided();
         let all: Vec<usize> = (0..pieces.len()).filter(|it| lost.contains(*it)).collect();
@@ -495,7 +495,7 @@ impl Trial<'_> {
         these(&few)
     }
 
-    /// The first moment at which the same loss fails.
+    /// Returns the first moment at which the same loss fails.
     fn earlier<'a>(&mut self, start: &Walk<'a>, last: Walk<'a>, lost: Lost) -> (Walk<'a>, Lost) {
         let id = |walk: &Walk<'_>, index: usize| {
             let piece = &walk.undecided()[index];
@@ -506,7 +506,7 @@ impl Trial<'_> {
             .map(|it| id(&last, it))
             .collect();
         let (mut walk, mut tried) = (start.clone(), 0);
-        // With nothing lost the first moment in order is the first that was found.
+        // If nothing is lost, the first moment in order is the first that was found.
         while !wanted.is_empty() && tried < EARLIER && walk.advance().is_some() {
             if walk.moment().number >= last.moment().number {
                 break;
@@ -524,7 +524,7 @@ impl Trial<'_> {
     }
 }
 
-/// By command the ranges that are lost.
+/// Returns the lost ranges by command.
 fn ranges(walk: &Walk<'_>, lost: &Lost) -> Vec<(u32, Vec<(u64, u64)>)> {
     let mut list: Vec<(u32, Vec<(u64, u64)>)> = Vec::new();
     for (index, piece) in walk.undecided().iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The smallest set that still fails: delta debugging (Zeller and Hildebrandt, 2002).
 
-/// Returns a subset that fails and of which nothing can be left out, as long as `fails` says so. `items` fails; whether nothing at
-/// all fails is tried first.
+/// Returns a subset that fails and from which nothing can be removed, according to `fails`. `items` fails; the empty
+/// set is tried first.
 pub fn smallest<T: Clone>(items: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
     if items.is_empty() || fails(&[]) {
         return Vec::new();
@@ -22,7 +22,7 @@ pub fn smallest<T: Clone>(items: &[T], mut fails: impl FnMut(&[T]) -> bool) -> V
             parts = 2;
             continue;
         }
-        // Of two chunks each is the other one's rest.
+        // With two chunks, each is the rest of the other.
         let rest = match chunks.len() {
             0..=2 => None,
             count => (0..count).map(without).find(|rest| fails(rest)),

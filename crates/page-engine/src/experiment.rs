@@ -1,9 +1,9 @@
-//! What the laboratory's page asks: a drive by its words or its text, a job file, a host, a state, a seed; and what it is
-//! told: the drive's facts, figures to the 99.999th percentile, where the time went in each band, and all that it takes to
-//! repeat the run by `drivelab run`.
+//! An experiment of the laboratory's page: a drive by its name or its text, a job file, a host, a state, a seed. The
+//! results are the drive's facts, figures up to p99.999, the latency breakdown by band, and everything needed to
+//! repeat the run with `drivelab run`.
 //!
-//! A NAND drive is run smaller than it is (`DriveSheet::smaller`) unless the whole one is asked for. Left out: faults,
-//! traces, and what job files include.
+//! A NAND drive is run at a smaller size (`DriveSheet::smaller`) unless the full size is requested. Not supported:
+//! faults, traces, and files that job files include.
 
 use catalogue::{Change, DriveSheet, HostSheet, Settings, change, drive_as, drive_from_text_as};
 use lab::{Lab, Machine, Measured, Outcome, Scenario, Start, ThreadOutcome};
@@ -17,61 +17,61 @@ use workload::fio::{JobSet, read_text};
 use crate::figures::Direction;
 use crate::question::{state_named, without_files};
 
-/// Fewest I/Os of a band whose mean is told.
+/// Minimum number of I/Os of a band whose mean is shown.
 const FEWEST: u64 = 10;
 
-/// What problems call the job file; the page saves it under this name.
+/// Name of the job file in messages; the page saves it under this name.
 pub const JOB_FILE: &str = "job.fio";
 
 /// One run of a job file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// A drive or pool of the catalogue, or a pool's expression; with a text, the name of its file.
+    /// Name of a drive or pool of the catalogue, or a pool's expression; with `toml`, the name of the file.
     pub drive: String,
-    /// The TOML of a drive or pool that is not of the catalogue.
+    /// TOML text of a drive or pool that is not in the catalogue.
     pub toml: Option<String>,
-    /// What is set on it: options of the command line and their values, as (`overprovision`, `20%`).
+    /// Settings of the drive: options of the command line with their values, such as (`overprovision`, `20%`).
     pub settings: Vec<(String, String)>,
-    /// Whether a NAND drive is run in its full size, which takes more memory.
+    /// Whether a NAND drive is run at its full size, which takes more memory.
     pub whole: bool,
-    /// The job file.
+    /// Text of the job file.
     pub job: String,
-    /// A host of the catalogue.
+    /// Name of a host of the catalogue.
     pub host: String,
-    /// `fresh`, `filled` or `steady`.
+    /// Initial state: `fresh`, `filled` or `steady`.
     pub state: String,
-    /// Feeds every random stream; below 2^53.
+    /// Seed of every random stream; below 2^53.
     pub seed: u64,
 }
 
-/// What came out.
+/// Results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
-    /// The drive.
+    /// Facts about the drive.
     pub about: About,
-    /// What a user should know about how the job file was read.
+    /// Warnings for the user on how the job file was read.
     pub warnings: Vec<String>,
-    /// Virtual seconds over which it was counted.
+    /// Counted time in virtual seconds.
     pub seconds: f64,
-    /// Reads; null if there were none.
+    /// Results of reads; null if there were none.
     pub read: Option<Detailed>,
-    /// Writes; null if there were none.
+    /// Results of writes; null if there were none.
     pub write: Option<Detailed>,
-    /// Mean power in watts; null if the model has none for it.
+    /// Mean power in watts; null if the model has no power for the drive.
     pub watts: Option<f64>,
     /// Bytes programmed for each byte that the host wrote; null without writes.
     pub write_amplification: Option<f64>,
-    /// Cores of the host kept busy.
+    /// Number of busy cores of the host.
     pub host_cores: Option<f64>,
 }
 
-/// A drive's facts, and its words.
+/// Facts about a drive, and its name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct About {
-    /// Full name.
+    /// Full name of the drive.
     pub name: String,
-    /// Bytes a host can address on the whole drive, as it is set.
+    /// Bytes that a host can address on the whole drive with its settings.
     pub capacity_bytes: u64,
     /// Rated endurance in bytes written, if published.
     pub endurance_bytes: Option<u64>,
@@ -79,46 +79,46 @@ pub struct About {
     pub warranty_years: Option<f64>,
     /// Price in US dollars, if published.
     pub price_usd: Option<f64>,
-    /// When that was the price.
+    /// Date of the price.
     pub price_date: Option<String>,
-    /// Changed figures that make the drive that ran of the one that was asked for: what `--set` takes.
+    /// Changed figures that turn the requested drive into the simulated one: arguments of `--set`.
     pub set: Vec<Change>,
-    /// What of the settings changes nothing on it.
+    /// Note on settings that have no effect on the drive.
     pub note: Option<String>,
-    /// How many times smaller than the whole drive that one is; 1 if it is not.
+    /// Factor by which the simulated drive is smaller than the whole one; 1 if it is not.
     pub smaller: f64,
-    /// The drive's or pool's file.
+    /// Text of the drive's or pool's file.
     pub toml: String,
 }
 
-/// One direction of a run.
+/// Results of one direction, with details.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Detailed {
-    /// What every page shows of it.
+    /// Figures that every page shows.
     #[serde(flatten)]
     pub direction: Direction,
-    /// 99.99th percentile: null where fewer than ten I/Os were slower.
+    /// 99.99th percentile; null if fewer than ten I/Os were slower.
     pub p99_99_us: Option<f64>,
-    /// 99.999th.
+    /// 99.999th percentile; null as above.
     pub p99_999_us: Option<f64>,
-    /// Where the time went, by band of percentiles ([`BAND_EDGES`]); null where there are fewer than ten I/Os.
+    /// Latency breakdown by band of percentiles ([`BAND_EDGES`]); null where there are fewer than ten I/Os.
     pub bands: Vec<Option<BandParts>>,
 }
 
 /// The I/Os of one band of percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BandParts {
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
     /// Mean of each part in microseconds, in the order of [`model::Part::ALL`].
     pub parts_us: Vec<f64>,
 }
 
 impl Experiment {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// Everything that is wrong with drive, host, state and job file, or with the job on that drive.
+    /// All problems of drive, host, state and job file, or of the job on that drive.
     pub fn run(&self, lab: &Lab) -> Result<Results, Problems> {
         let (sheet, about, host, set, start) = self.read()?;
         let machine = Machine::new(&sheet, &host);
@@ -132,7 +132,7 @@ impl Experiment {
         Ok(Results::of(about, warnings, &outcome))
     }
 
-    /// All that it names, or all that is wrong with any of it.
+    /// Reads all parts of the experiment, or returns all problems.
     fn read(&self) -> Result<Read, Problems> {
         let mut problems = Problems::default();
         let mut wrong = |more: Problems| problems.0.extend(more.0);
@@ -161,7 +161,7 @@ impl Experiment {
         }
     }
 
-    /// The drive that runs, and the facts of the whole one.
+    /// Returns the drive to simulate, and the facts of the whole one.
     fn drive_to_run(&self, settings: &Settings) -> Result<(DriveSheet, About), Problems> {
         let whole = self.drive_as(settings)?;
         let mut about = About {
@@ -188,9 +188,10 @@ impl Experiment {
         Ok((small, about))
     }
 
-    /// The smaller drive, in the condition that is set, and what makes it of the whole one: of that with its figures
-    /// changed and in no condition, since spare area, data and wear are shares of whatever drive it is. `None` where
-    /// there is none, or the file's figures cannot say it: it would be no drive of the command line.
+    /// Returns the smaller drive in the requested condition, and the changes that make it from the whole drive. These
+    /// changes refer to the whole drive with its changed figures and without the condition, because spare area, data
+    /// and wear are shares of the drive. `None` if there is no smaller drive, or if figures of the file cannot express
+    /// it, so that the command line could not run it.
     fn smaller(&self, settings: &Settings) -> Result<Option<(DriveSheet, Vec<Change>)>, Problems> {
         let rested = Settings {
             figures: settings.figures_alone(),
@@ -200,7 +201,7 @@ impl Experiment {
         let Some((config, set)) = smaller.filter(|(_, set)| !set.is_empty()) else {
             return Ok(None);
         };
-        // Of two values for a figure the last counts, as on the command line.
+        // Of two values for one figure, the last counts, as on the command line.
         let with = |settings: &Settings| {
             let mut with = settings.clone();
             with.figures.extend(set.iter().cloned());
@@ -219,7 +220,7 @@ impl Experiment {
         }
     }
 
-    /// The file that says the same.
+    /// Returns the text of the drive's file.
     fn text(&self) -> Result<String, Problems> {
         match &self.toml {
             Some(text) => Ok(text.clone()),
@@ -231,7 +232,7 @@ impl Experiment {
     }
 }
 
-/// What an experiment names.
+/// The parsed parts of an experiment.
 type Read = (DriveSheet, About, HostSheet, JobSet, Start);
 
 impl Results {
@@ -275,7 +276,7 @@ fn bands(bands: &AnatomyBands) -> Vec<Option<BandParts>> {
     told.collect()
 }
 
-/// That the figures are of all jobs of the file, where it has several.
+/// Returns the note that the figures cover all jobs of the file, if it has several.
 fn together(set: &JobSet) -> Option<String> {
     let names: Vec<&str> = set.jobs.iter().map(|job| job.name.as_str()).collect();
     (names.len() > 1).then(|| {
@@ -284,7 +285,7 @@ fn together(set: &JobSet) -> Option<String> {
     })
 }
 
-/// The jobs, none of which plays a recorded trace: that is a file, which a page cannot read.
+/// Returns the jobs; an error if one replays a recorded trace, which is a file that a page cannot read.
 fn without_traces(set: JobSet) -> Result<JobSet, Problems> {
     let playing = set.jobs.iter().filter(|job| job.iolog.is_some());
     let wrong = playing.map(|job| Problem {
@@ -301,7 +302,7 @@ fn without_traces(set: JobSet) -> Result<JobSet, Problems> {
     Problems(wrong.collect()).or(set)
 }
 
-/// Problems as a terminal shows them, without colours.
+/// Returns problems as a terminal shows them, without colours.
 pub(crate) fn told(problems: &Problems) -> Vec<String> {
     let one = |problem: &Problem| Problems(vec![problem.clone()]).render(false);
     problems.0.iter().map(one).collect()

@@ -1,10 +1,11 @@
-//! What a page calls, through WebAssembly's plain function calls: an engine, room for a question, the answer to it.
+//! Functions that a page calls, as plain WebAssembly functions: they create an engine, reserve space for a question,
+//! and return the answer.
 //!
-//! There is one thread, and the page that made an engine is the only one to use it.
+//! There is one thread, and only the page that created an engine uses it.
 
-// Addresses come from the page and go to it: a boundary that types do not cross.
+// Addresses are passed from and to the page, so types do not protect this boundary.
 #![allow(unsafe_code)]
-// Seen by the page, not by other crates.
+// Visible to the page, not to other crates.
 #![allow(unreachable_pub)]
 
 use crate::Engine;
@@ -17,42 +18,42 @@ pub struct Seat {
     answer: String,
 }
 
-/// Makes an engine; it lasts as long as the page's worker.
+/// Creates an engine, which exists as long as the page's worker.
 #[unsafe(no_mangle)]
 pub extern "C" fn new_engine() -> *mut Seat {
     Box::into_raw(Box::default())
 }
 
-/// Where to write a question of so many bytes.
+/// Returns where to write a question of this number of bytes.
 ///
 /// # Safety
-/// `seat` is what [`new_engine`] gave.
+/// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn room(seat: *mut Seat, bytes: usize) -> *mut u8 {
-    // SAFETY: see above; nobody else has it, as there is one thread.
+    // SAFETY: see above; there is one thread, so no other reference exists.
     let seat = unsafe { &mut *seat };
     seat.question = vec![0; bytes];
     seat.question.as_mut_ptr()
 }
 
-/// Answers the question that was written there; gives the bytes of the answer.
+/// Answers the question that was written, and returns the bytes of the answer.
 ///
 /// # Safety
-/// `seat` is what [`new_engine`] gave.
+/// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ask(seat: *mut Seat) -> usize {
-    // SAFETY: see above; nobody else has it, as there is one thread.
+    // SAFETY: see above; there is one thread, so no other reference exists.
     let seat = unsafe { &mut *seat };
     seat.answer = seat.engine.answer(&seat.question);
     seat.answer.len()
 }
 
-/// Where the answer is, until the next question.
+/// Returns the address of the answer, valid until the next question.
 ///
 /// # Safety
-/// `seat` is what [`new_engine`] gave.
+/// `seat` was returned by [`new_engine`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn answer(seat: *const Seat) -> *const u8 {
-    // SAFETY: see above; nobody else has it, as there is one thread.
+    // SAFETY: see above; there is one thread, so no other reference exists.
     unsafe { (*seat).answer.as_ptr() }
 }

@@ -1,24 +1,25 @@
-//! What the page shows of a run. Numbers are not rounded: JSON holds the shortest text that reads back as the same number.
+//! Figures of a run for the page. Numbers are not rounded: JSON holds the shortest text that reads back as the same
+//! number.
 
 use lab::{Measured, Outcome, ThreadOutcome};
 use model::{Gauge, Part};
 use serde::Serialize;
 use statistics::{AnatomyBands, Histogram, Total};
 
-/// One run.
+/// Figures of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// Virtual seconds over which it was counted.
+    /// Counted time in virtual seconds.
     pub seconds: f64,
-    /// Reads; null if there were none.
+    /// Results of reads; null if there were none.
     pub read: Option<Direction>,
-    /// Writes; null if there were none.
+    /// Results of writes; null if there were none.
     pub write: Option<Direction>,
-    /// Mean power; null if the model has none for it.
+    /// Mean power; null if the model has no power for the drive.
     pub watts: Option<f64>,
     /// Bytes programmed for each byte that the host wrote; null without writes.
     pub write_amplification: Option<f64>,
-    /// Cores of the host kept busy.
+    /// Number of busy cores of the host.
     pub host_cores: Option<f64>,
 }
 
@@ -29,26 +30,26 @@ pub struct Direction {
     pub ios: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: f64,
     /// Mean latency.
     pub mean_us: f64,
-    /// Percentiles: null where fewer than ten I/Os were slower.
+    /// Median. As all percentiles, null if fewer than ten I/Os were slower.
     pub p50_us: Option<f64>,
-    /// 99th.
+    /// 99th percentile.
     pub p99_us: Option<f64>,
-    /// 99.9th.
+    /// 99.9th percentile.
     pub p99_9_us: Option<f64>,
-    /// The longest.
+    /// Maximum latency.
     pub max_us: f64,
-    /// Where the mean goes: each part that took time, and its mean in microseconds.
+    /// Breakdown of the mean: each part that took time, with its mean in microseconds.
     pub parts: Vec<(&'static str, f64)>,
 }
 
 impl Figures {
-    /// Of all threads together.
+    /// Returns the figures of all threads together.
     pub fn of(outcome: &Outcome) -> Figures {
         let total = |of: fn(&ThreadOutcome) -> &Measured| {
             Direction::of(&Total::of(outcome.threads.iter().map(of)))
@@ -83,7 +84,7 @@ impl Direction {
     }
 }
 
-/// The mean of each part over all I/Os, without what fio does not count.
+/// Returns the mean of each part over all I/Os, without parts that fio does not count.
 fn parts(bands: &AnatomyBands) -> Vec<(&'static str, f64)> {
     let all = bands.between(&[0.0, 100.0]);
     let means = all

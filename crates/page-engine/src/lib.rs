@@ -1,9 +1,9 @@
-//! What runs inside a page: one run of fio's options or of a job file, on a drive or pool of the built-in catalogue or of
-//! a text, asked and answered in JSON.
+//! The engine inside a page: runs fio options or a job file on a drive or pool of the built-in catalogue or of a text.
+//! Questions and answers are JSON.
 //!
 //! The page compiles this crate for `wasm32-unknown-unknown` into a worker; the program and the tests call the same
-//! [`Engine`]. The answer depends on the question only, so both give the same bytes. Left out: files,
-//! threads and the clock.
+//! [`Engine`]. The answer depends only on the question, so both give the same bytes. Not supported: files, threads and
+//! the clock.
 
 mod experiment;
 #[cfg(target_family = "wasm")]
@@ -23,14 +23,14 @@ pub use experiment::{About, BandParts, Detailed, Experiment, JOB_FILE, Results};
 pub use figures::{Direction, Figures};
 pub use question::Question;
 
-/// A laboratory that answers questions one after the other. It keeps the last drive and its state, so that another run on
-/// it begins sooner.
+/// A laboratory that answers questions in sequence. It keeps the last drive and its state, so that another run on it
+/// begins sooner.
 #[derive(Debug)]
 pub struct Engine {
     lab: Lab,
 }
 
-/// What the page reads.
+/// Content of an answer.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
@@ -49,21 +49,21 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// Runs what is asked.
+    /// Runs a question.
     ///
     /// # Errors
-    /// Everything that is wrong with drive, settings, host, state and options, or with the options on that drive.
+    /// All problems of drive, settings, host, state and options, or of the options on that drive.
     pub fn run(&self, question: &Question) -> Result<Figures, Problems> {
         let scenario = question.scenario()?;
         let outcome = self.lab.run_among(&scenario, &lab::to_the_end)?;
         Ok(Figures::of(&outcome))
     }
 
-    /// Computes what the drive of a question would compute at its first write, so that questions to it, or to a pool of the same
-    /// members, are answered sooner. Changes no answer.
+    /// Computes in advance what the drive of a question would compute at its first write, so that questions on it, or
+    /// on a pool with the same members, are answered sooner. Does not change any answer.
     ///
     /// # Errors
-    /// Everything that is wrong with the question.
+    /// All problems of the question.
     pub fn prepare(&self, question: &Question) -> Result<(), Problems> {
         self.lab.prepare(&question.scenario()?);
         Ok(())
@@ -77,11 +77,12 @@ impl Engine {
         experiment.run(&self.lab)
     }
 
-    /// The answer to what is asked, both JSON. To a [`Question`]: `{"figures": {...}}` or `{"problems": ["...", ...]}`; to
-    /// `{"experiment": {...}}`, an [`Experiment`]: `{"results": {...}}`, or problems as a terminal shows them; to
-    /// `{"prepare": {...}}`, a [`Question`] that will be asked: `{"prepared": null}`, or problems.
+    /// Returns the answer to a request, both as JSON. For a [`Question`]: `{"figures": {...}}` or
+    /// `{"problems": ["...", ...]}`. For `{"experiment": {...}}`, an [`Experiment`]: `{"results": {...}}`, or problems
+    /// as a terminal shows them. For `{"prepare": {...}}`, a [`Question`] that will be asked: `{"prepared": null}`, or
+    /// problems.
     pub fn answer(&self, asked: &[u8]) -> String {
-        // Writing plain data into memory does not fail.
+        // Serialising plain data into memory does not fail.
         serde_json::to_string(&self.answered(asked)).unwrap_or_default()
     }
 

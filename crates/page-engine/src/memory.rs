@@ -1,13 +1,14 @@
-//! Memory inside a page: large tables get pages of their own from the machine, which gives them empty.
+//! Allocator inside a page: large tables get pages of their own from the virtual machine, which are already zeroed.
 //!
-//! The standard allocator clears what it is asked to clear, although WebAssembly's memory begins empty. The tables of a
-//! NAND drive are some gigabytes of which a run meets a few pages here and there: cleared, all of that would be real
-//! memory of the reader's machine; left alone, only what is met becomes so. What is given back is kept for later tables.
+//! The standard allocator zeroes memory on request, although WebAssembly's memory begins with zeroes. The tables of a
+//! NAND drive have some gigabytes, of which a run accesses few pages. Zeroing would turn all of that into real memory
+//! of the reader's machine; without it, only accessed pages use real memory. Released blocks are kept for later
+//! tables.
 //!
-//! The standard allocator asks for 64 KiB at a time, and each time costs the browser more than what is then done with them:
-//! so it is made to ask for as much as it has, before it runs out.
+//! The standard allocator requests 64 KiB at a time, and each request costs the browser more than the following use of
+//! the memory. So it is made to request as much as it already has, before it runs out.
 
-// An allocator is made of addresses.
+// An allocator works with raw addresses.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -16,21 +17,21 @@ use std::cell::UnsafeCell;
 
 /// Bytes of a page of WebAssembly.
 const PAGE: usize = 65_536;
-/// Smaller blocks are the standard allocator's.
+/// Minimum size of a block with pages of its own; smaller blocks use the standard allocator.
 const LARGE: usize = 1 << 20;
-/// Blocks that are kept for later ones; a drive has fewer.
+/// Maximum number of blocks that are kept; a drive has fewer.
 const KEPT: usize = 64;
 
-/// A block that was given back: its address and its pages. An address of 0 is none.
+/// A released block: its address and its pages. Address 0 means no block.
 type Block = (usize, usize);
 
-/// The standard allocator's first share.
+/// Initial size of the standard allocator.
 const SHARE: usize = 4 << 20;
 
 /// The allocator of the page.
 pub(crate) struct Pages {
     free: UnsafeCell<[Block; KEPT]>,
-    /// Bytes of the standard allocator that are in use, and that it has been given.
+    /// Bytes of the standard allocator in use, and bytes that it has been given.
     small: UnsafeCell<(usize, usize)>,
 }
 
@@ -44,12 +45,12 @@ static MEMORY: Pages = Pages {
 };
 
 impl Pages {
-    /// A block, and whether it is known to be empty; address 0 if there is no more memory.
+    /// Returns a block, and whether it is known to be zeroed; address 0 if no memory is left.
     fn take(&self, bytes: usize) -> (usize, bool) {
         let pages = bytes.div_ceil(PAGE);
-        // SAFETY: there is one thread, and nothing here calls for memory.
+        // SAFETY: there is one thread, and nothing here allocates memory.
         let free = unsafe { &mut *self.free.get() };
-        // Of the least waste: tables come back in the sizes that they went.
+        // The block with the least waste: tables are requested again in the sizes that were released.
         let fits = free.iter_mut().filter(|block| block.0 != 0);
         let fits = fits.filter(|block| (pages..=pages + pages / 4).contains(&block.1));
         if let Some(block) = fits.min_by_key(|block| block.1) {
@@ -63,14 +64,14 @@ impl Pages {
         }
     }
 
-    /// So many bytes of the standard allocator are no longer in use.
+    /// Records that this number of bytes of the standard allocator is no longer in use.
     fn small_is_given_back(&self, bytes: usize) {
         // SAFETY: as above.
         unsafe { (*self.small.get()).0 -= bytes };
     }
 
-    /// So many bytes more of the standard allocator are in use; it is given more in good time. A block that it has had stays
-    /// its own.
+    /// Records that this number of bytes of the standard allocator is in use, and gives it more in advance. It keeps
+    /// every block that it has been given.
     fn small_is_taken(&self, bytes: usize) {
         // SAFETY: as above.
         let (used, has) = unsafe { &mut *self.small.get() };
@@ -79,7 +80,7 @@ impl Pages {
             let share = (*has).max(SHARE);
             *has += share;
             if let Ok(layout) = Layout::from_size_align(share, 16) {
-                // SAFETY: it has a size, and goes back as it came.
+                // SAFETY: its size is not zero, and it is released with the same layout.
                 unsafe {
                     let block = System.alloc(layout);
                     if !block.is_null() {
@@ -103,14 +104,14 @@ fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE && layout.align() <= PAGE
 }
 
-// SAFETY: blocks are whole pages that nobody else has; they come back with the layout that they were asked with.
+// SAFETY: blocks are whole pages with a single owner; they are released with the layout of their request.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match is_large(layout) {
             true => self.take(layout.size()).0 as *mut u8,
             false => {
                 self.small_is_taken(layout.size());
-                // SAFETY: as this function's.
+                // SAFETY: the same conditions as for this function.
                 unsafe { System.alloc(layout) }
             }
         }
@@ -119,13 +120,13 @@ unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_large(layout) {
             self.small_is_taken(layout.size());
-            // SAFETY: as this function's.
+            // SAFETY: the same conditions as for this function.
             return unsafe { System.alloc_zeroed(layout) };
         }
         let (address, empty) = self.take(layout.size());
         let block = address as *mut u8;
         if !empty {
-            // SAFETY: it has at least as many bytes.
+            // SAFETY: the block has at least this number of bytes.
             unsafe { block.write_bytes(0, layout.size()) };
         }
         block
@@ -136,7 +137,7 @@ unsafe impl GlobalAlloc for Pages {
             true => self.give_back(block as usize, layout.size()),
             false => {
                 self.small_is_given_back(layout.size());
-                // SAFETY: as this function's.
+                // SAFETY: the same conditions as for this function.
                 unsafe { System.dealloc(block, layout) }
             }
         }

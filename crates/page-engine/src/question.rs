@@ -1,5 +1,5 @@
-//! What is asked: a drive with what is set on it, a host, a state, a seed, fio's options; and the scenario it comes to,
-//! which is that of `drivelab run` with the same words.
+//! A question: a drive with its settings, a host, a state, a seed, fio's options. Its scenario is that of
+//! `drivelab run` with the same arguments.
 
 use std::io::{Error, ErrorKind};
 
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 use text::problem::{Place, Problem, Problems};
 use workload::fio::{Surroundings, read};
 
-/// One run, in the words of the command line.
+/// One run, as arguments of the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// A drive or pool of the catalogue, or a pool's expression.
+    /// Name of a drive or pool of the catalogue, or a pool's expression.
     pub drive: String,
-    /// Changed figures, as `--set` takes them: key and value.
+    /// Changed figures, as key and value of `--set`.
     pub set: Vec<Change>,
-    /// The governor's limit in watts.
+    /// Power limit of the governor in watts.
     pub power_limit_watts: Option<f64>,
-    /// A host of the catalogue.
+    /// Name of a host of the catalogue.
     pub host: String,
-    /// `fresh`, `filled`, `steady`, or `auto`: by the load.
+    /// Initial state: `fresh`, `filled`, `steady`, or `auto` (chosen by the load).
     pub state: String,
-    /// Feeds every random stream; below 2^53.
+    /// Seed of every random stream; below 2^53.
     pub seed: u64,
     /// fio's options, such as `--rw=randread`.
     pub options: Vec<String>,
 }
 
 impl Question {
-    /// The run.
+    /// Returns the scenario of the question.
     ///
     /// # Errors
-    /// Everything that is wrong with any of it.
+    /// All problems of its parts.
     pub fn scenario(&self) -> Result<Scenario, Problems> {
         let mut problems = Problems::default();
         let mut wrong = |more: Problems| problems.0.extend(more.0);
@@ -61,10 +61,10 @@ impl Question {
     }
 }
 
-/// The state of this name.
+/// Returns the state with this name.
 ///
 /// # Errors
-/// There is none.
+/// No such state.
 pub(crate) fn state_named(name: &str) -> Result<Start, Problems> {
     Start::named(name).ok_or_else(|| {
         Problems(vec![Problem {
@@ -76,7 +76,7 @@ pub(crate) fn state_named(name: &str) -> Result<Start, Problems> {
     })
 }
 
-/// Surroundings of job files in a page: no environment, and no files.
+/// Returns the surroundings of job files in a page: no environment variables, and no files.
 pub(crate) fn without_files(processors: u32) -> Surroundings<'static> {
     Surroundings {
         environment: &|_| None,

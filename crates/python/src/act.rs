@@ -15,13 +15,13 @@ use crate::drive::{Drive, state};
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
 
-/// What came out of the test.
+/// Result of the test.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Act {
     rows: Vec<Row>,
 }
 
-/// What is asked, as Python has it: what is none has its default.
+/// Parameters of the test as Python passes them; `None` selects the default.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     cores: Option<i64>,
 }
 
-/// A whole number within its limits; of a wrong one it is told.
+/// Returns a whole number within its limits, or reports a problem.
 fn within<T: TryFrom<i64>>(
     name: &str,
     number: Option<i64>,
@@ -167,13 +167,13 @@ pub(crate) fn tested(
 
 #[pymethods]
 impl Act {
-    /// Whether no given load failed: where the program's exit code is 0 and not 3.
+    /// Whether no given load failed (the program's exit code is 0, not 3).
     #[getter]
     fn passes(&self) -> bool {
         !self.rows.iter().any(Row::failed)
     }
 
-    /// What the program prints.
+    /// Output of the program.
     fn text(&self) -> String {
         let conditions = self.rows.first().map(report::act::conditions);
         let table = report::act::table(&self.rows, None);
@@ -185,12 +185,12 @@ impl Act {
         )
     }
 
-    /// The same as JSON.
+    /// Output of the program as JSON.
     fn json(&self) -> String {
         report::act::json(&self.rows).to_string()
     }
 
-    /// The run of the first drive, or that of its score, as a log of ACT's own.
+    /// Run of the first drive, or the run at its score, as a log of ACT.
     fn log(&self) -> String {
         let first = self.rows.first();
         first.map_or_else(String::new, |row| {
@@ -198,7 +198,7 @@ impl Act {
         })
     }
 
-    /// A line for each drive and kind of request.
+    /// Table with a line for each drive and kind of request.
     fn table(&self) -> PyResult<Table> {
         typed(&csv::act(&self.rows))
     }

@@ -1,4 +1,4 @@
-//! Questions of those who choose, size and operate drives: `max`, `life`, `choose`.
+//! Questions on choosing, sizing and operating drives: `max`, `life`, `choose`.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
 
-/// The longest that a job is counted for, as on the command line.
+/// Maximum counted time of a job, as on the command line.
 const AT_MOST: Span = Span::from_ms(500);
 
-/// The answer to a question.
+/// Answer to a question.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Answer {
     sentences: Vec<String>,
@@ -37,34 +37,34 @@ pub(crate) struct Answer {
 
 #[pymethods]
 impl Answer {
-    /// The answer in a sentence, of `max` and `life` one for each drive.
+    /// Answer in sentences; for `max` and `life`, one for each drive.
     #[getter]
     fn sentences(&self) -> Vec<String> {
         self.sentences.clone()
     }
 
-    /// Whether all limits are met: where the program's exit code is 0, not 3.
+    /// Whether all limits are met (the program's exit code is 0, not 3).
     #[getter]
     fn meets(&self) -> bool {
         self.meets
     }
 
-    /// What the program prints.
+    /// Output of the program.
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// What `--json` prints.
+    /// Output of `--json`.
     fn json(&self) -> &str {
         &self.json
     }
 
-    /// The page of `--output`.
+    /// Page of `--output`.
     fn html(&self) -> &str {
         &self.html
     }
 
-    /// What `--csv` writes.
+    /// Table of `--csv`.
     fn table(&self) -> PyResult<Table> {
         typed(&self.table)
     }
@@ -98,7 +98,7 @@ impl Around {
         }
         Conditions {
             host: host(&self.host, problems),
-            // Until the load is known.
+            // Preliminary, until the load is known.
             state: self.start(problems).before(false),
             seed: self.seed,
             seeds: self.seeds,
@@ -109,13 +109,13 @@ impl Around {
         start(&self.state, problems)
     }
 
-    /// The same before this load; a name that is none has been told.
+    /// Sets the state before this load; an invalid name has already been reported.
     fn before(&self, load: &Load, conditions: &mut Conditions) {
         conditions.state = load.begins(self.start(&mut Problems::default()));
     }
 }
 
-/// Results of all drives, or all that is wrong with any.
+/// Returns the results of all drives, or the problems of all drives.
 fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
     let (mut done, mut problems) = (Vec::new(), Problems::default());
     for (drive, result) in results {
@@ -130,7 +130,7 @@ fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
     problems.or(done).map_err(raised)
 }
 
-/// The highest load within limits.
+/// Returns the highest load within limits.
 #[pyfunction]
 #[pyo3(name = "max")]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
@@ -203,7 +203,7 @@ pub(crate) fn highest(
     })
 }
 
-/// A load: jobs, or one by its name.
+/// A load: jobs, or a named load.
 #[derive(FromPyObject)]
 pub(crate) enum Asked {
     Jobs(Jobs),
@@ -241,7 +241,7 @@ fn runtime(text: Option<&str>, problems: &mut Problems) -> Span {
     })
 }
 
-/// How long drives last.
+/// Returns the lifetime of drives.
 #[pyfunction]
 #[pyo3(name = "life", signature = (drives, load, years, runtime, around, repeats))]
 pub(crate) fn lasting(
@@ -309,7 +309,7 @@ fn measure(name: &str) -> Result<Measure, Problems> {
     }
 }
 
-/// The user's prices, in a file.
+/// Reads the user's prices from a file.
 fn prices(path: &PathBuf, drives: &[Drive]) -> Result<Prices, Problems> {
     let origin = path.display().to_string();
     let text = std::fs::read_to_string(path)
@@ -318,7 +318,7 @@ fn prices(path: &PathBuf, drives: &[Drive]) -> Result<Prices, Problems> {
     Prices::read(&origin, &text, &also)
 }
 
-/// Those that take the load, and why the others do not; nothing if none does.
+/// Splits drives into those that can run the load, and the reasons why the others cannot; an error if none can.
 fn parted(
     results: Vec<(String, Result<Candidate, Problems>)>,
 ) -> PyResult<(Vec<Candidate>, Vec<Unfit>)> {
@@ -348,7 +348,7 @@ fn parted(
     Ok((candidates, unfit))
 }
 
-/// The expression of the pool in which a drive has a place.
+/// Returns the expression of the pool that contains a drive at this place.
 #[pyfunction]
 #[pyo3(name = "in_place")]
 pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String> {
@@ -361,7 +361,7 @@ pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String>
     }
 }
 
-/// Which drives meet a load and limits.
+/// Returns the drives that meet a load and limits.
 #[pyfunction]
 #[pyo3(name = "choose", signature = (drives, load, slo, by, years, usd, runtime, around, repeats))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]

@@ -1,4 +1,4 @@
-//! Drives and pools: those of the catalogue, those in files, expressions of pools, and what is set on them.
+//! Drives and pools: those of the catalogue, those in files, and expressions of pools, with their settings.
 
 use catalogue::administration::lba_format;
 use catalogue::{DriveSheet, HostSheet, Settings, drive_as};
@@ -11,7 +11,7 @@ use text::quantity::{Watts, quantity};
 
 use crate::work::{of_argument, raised, taken};
 
-/// The names of drives, pools or hosts of the catalogue.
+/// Names of drives, pools or hosts of the catalogue.
 #[pyfunction]
 pub(crate) fn names(kind: &str) -> Vec<&'static str> {
     match kind {
@@ -21,7 +21,7 @@ pub(crate) fn names(kind: &str) -> Vec<&'static str> {
     }
 }
 
-/// A drive or pool, with what is set on it.
+/// A drive or pool with its settings.
 #[pyclass(frozen, module = "drivelab", from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Drive {
@@ -72,7 +72,7 @@ impl Drive {
         Drive::read(name, settings)
     }
 
-    /// The same drive with a figure changed; the keys are those of `figures`.
+    /// Drive with one figure changed; the keys are those of `figures`.
     fn set(&self, key: &str, value: &str) -> PyResult<Drive> {
         let mut settings = self.settings.clone();
         settings.figures.retain(|(known, _)| known != key);
@@ -80,24 +80,24 @@ impl Drive {
         Drive::read(self.asked.clone(), settings)
     }
 
-    /// Its short name.
+    /// Short name of the drive.
     #[getter]
     fn id(&self) -> &str {
         &self.sheet.id
     }
 
-    /// All that the catalogue knows of it, as JSON.
+    /// Catalogue entry of the drive, as JSON.
     fn json(&self, figures: bool) -> String {
         let sheets = std::slice::from_ref(&self.sheet);
         report::sheets::json(sheets, figures)["drives"][0].to_string()
     }
 
-    /// What `drivelab show` prints.
+    /// Output of `drivelab show`.
     fn text(&self) -> String {
         report::sheets::sheet(&self.sheet, None)
     }
 
-    /// What is set on it, in words.
+    /// Settings of the drive, as text.
     fn words(&self) -> Vec<String> {
         self.settings.words()
     }
@@ -113,23 +113,23 @@ impl Drive {
         })
     }
 
-    /// As it was named.
+    /// Returns the name that the user gave.
     pub(crate) fn asked(&self) -> &str {
         &self.asked
     }
 
-    /// What is set on it.
+    /// Returns the settings of the drive.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 }
 
-/// The host of this name.
+/// Returns the host with this name.
 pub(crate) fn host(name: &str, problems: &mut Problems) -> HostSheet {
     taken(catalogue::host(name), problems).unwrap_or_default()
 }
 
-/// The state of this name, or that the load chooses it.
+/// Returns the state with this name; `auto` lets the load choose it.
 pub(crate) fn start(name: &str, problems: &mut Problems) -> Start {
     Start::named(name).unwrap_or_else(|| {
         let what = format!("state: there is no state `{name}`");
@@ -140,7 +140,7 @@ pub(crate) fn start(name: &str, problems: &mut Problems) -> Start {
     })
 }
 
-/// The state of this name.
+/// Returns the state with this name.
 pub(crate) fn state(name: &str, problems: &mut Problems) -> Precondition {
     let all = [
         Precondition::Fresh,

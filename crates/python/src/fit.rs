@@ -1,4 +1,4 @@
-//! A model of the drive one owns, from measurements taken with fio.
+//! Fit of a model for a user's own drive, from measurements with fio.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::drive::{Drive, host, state};
 use crate::table::{Table, typed};
 use crate::work::{away, raised, taken};
 
-/// What came of a fit.
+/// Result of a fit.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Fit {
     fitted: Fitted,
@@ -63,18 +63,18 @@ pub(crate) fn fitted(
 
 #[pymethods]
 impl Fit {
-    /// The drive's file.
+    /// Catalogue file of the drive.
     #[getter]
     fn toml(&self) -> &str {
         &self.fitted.toml
     }
 
-    /// What the program prints.
+    /// Output of the program.
     fn text(&self) -> String {
         report::fit::drive(&self.fitted, None)
     }
 
-    /// A line for each measured figure.
+    /// Table with a line for each measured figure.
     fn table(&self) -> PyResult<Table> {
         typed(&csv::fit(&self.fitted))
     }

@@ -1,4 +1,4 @@
-//! fio's jobs: options as on its command line, and its files.
+//! fio jobs: options as on its command line, and job files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use workload::replay::read_iologs;
 
 use crate::work::raised;
 
-/// Jobs of fio's.
+/// Jobs of fio.
 #[pyclass(frozen, module = "drivelab", from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Jobs {
@@ -22,7 +22,7 @@ pub(crate) struct Jobs {
 
 #[pymethods]
 impl Jobs {
-    /// Options beside files count above what the files say.
+    /// Options override those in the files.
     #[new]
     fn new(options: Vec<String>, files: Vec<PathBuf>, sections: Vec<String>) -> PyResult<Jobs> {
         let jobs = Jobs {
@@ -34,7 +34,7 @@ impl Jobs {
         Ok(jobs)
     }
 
-    /// What is ignored, not simulated, or done otherwise than fio would.
+    /// Warnings on options that are ignored, not simulated, or treated differently from fio.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.read(1).map_err(raised)?.warnings)
     }
@@ -47,7 +47,7 @@ impl Jobs {
 }
 
 impl Jobs {
-    /// The jobs on a host with so many processors.
+    /// Returns the jobs on a host with this number of processors.
     pub(crate) fn read(&self, processors: u16) -> Result<JobSet, Problems> {
         let surroundings = Surroundings {
             environment: &|name| std::env::var(name).ok(),
@@ -74,7 +74,7 @@ impl Jobs {
         Ok(set)
     }
 
-    /// The jobs as a load of one's own.
+    /// Returns the jobs as a user's own load.
     pub(crate) fn load(&self, processors: u16) -> Result<Yours, Problems> {
         let set = self.read(processors)?;
         let files = self.files.iter().map(|it| it.display().to_string());

@@ -1,7 +1,8 @@
-//! drivelab in Python: the compiled part of the package `drivelab`, whose face is `python/drivelab/__init__.py`.
+//! drivelab in Python: the compiled part of the package `drivelab`, whose interface is `python/drivelab/__init__.py`.
 //!
-//! Models: nothing. It reads arguments, calls what the verbs of the command line call, and hands over texts and tables. Left
-//! out: serving drives. What runs holds no interpreter lock, can be interrupted, and no panic leaves it ([`work`]).
+//! It contains no models. It reads arguments, calls the same functions as the subcommands of the command line, and
+//! returns texts and tables. Not supported: serving drives. Long work does not hold the interpreter lock, can be
+//! interrupted, and never passes a panic to Python ([`work`]).
 
 mod act;
 mod decide;

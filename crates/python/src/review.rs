@@ -1,4 +1,4 @@
-//! Drives side by side.
+//! Reviews: comparison of drives.
 
 use lab::Lab;
 use pyo3::prelude::*;
@@ -11,13 +11,13 @@ use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
 
-/// A review.
+/// Result of a review.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Review {
     review: review::Review,
 }
 
-/// Puts drives side by side.
+/// Compares drives.
 #[pyfunction]
 #[pyo3(name = "review", signature = (drives, suite, host, ios, seed, jobs))]
 pub(crate) fn reviewed(
@@ -65,24 +65,24 @@ pub(crate) fn reviewed(
 
 #[pymethods]
 impl Review {
-    /// What it comes to, a sentence each.
+    /// Verdict, as sentences.
     #[getter]
     fn verdict(&self) -> Vec<String> {
         let verdict = self.review.verdict.iter();
         verdict.map(|finding| finding.text.clone()).collect()
     }
 
-    /// The page.
+    /// Page of the review, as HTML.
     fn html(&self) -> String {
         page::html(&self.review)
     }
 
-    /// Its data.
+    /// Data of the review, as JSON.
     fn json(&self) -> String {
         self.review.to_json()
     }
 
-    /// A line for each drive, point and direction.
+    /// Table with a line for each drive, point and direction.
     fn table(&self) -> PyResult<Table> {
         typed(&csv::review(&self.review))
     }

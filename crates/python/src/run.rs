@@ -23,10 +23,10 @@ use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
 
-/// Length of the intervals of a run over time.
+/// Interval of a run over time.
 const EVERY: Span = Span::from_ms(500);
 
-/// What came out of fio's jobs.
+/// Result of fio jobs.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Run {
     drives: Vec<DriveSheet>,
@@ -90,7 +90,7 @@ pub(crate) fn run(
     })
 }
 
-/// What befalls each drive by the script in this file; nothing without one.
+/// Returns each drive's faults by the script in this file; empty without a script.
 fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> Vec<Vec<Befalls>> {
     let Some(path) = path else {
         return vec![Vec::new(); drives.len()];
@@ -105,7 +105,7 @@ fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> V
     taken(read, problems).unwrap_or_default()
 }
 
-/// The outcomes of all drives, or all that is wrong with any.
+/// Returns the outcomes of all drives, or the problems of all drives.
 fn all(drives: &[Drive], results: Vec<Result<Outcome, Problems>>) -> PyResult<Vec<Outcome>> {
     let (mut outcomes, mut problems) = (Vec::new(), Problems::default());
     for (drive, result) in drives.iter().zip(results) {
@@ -122,19 +122,19 @@ fn all(drives: &[Drive], results: Vec<Result<Outcome, Problems>>) -> PyResult<Ve
 
 #[pymethods]
 impl Run {
-    /// Whether it was stopped before its end.
+    /// Whether the run was stopped before its end.
     #[getter]
     fn stopped(&self) -> bool {
         self.outcomes.iter().any(|outcome| outcome.stopped)
     }
 
-    /// What is ignored, not simulated, or done otherwise than fio would.
+    /// Warnings on options that are ignored, not simulated, or treated differently from fio.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.set.warnings.clone()
     }
 
-    /// What the program prints: normal, json or json+.
+    /// Output of the program: normal, json or json+.
     fn text(&self, format: &str) -> PyResult<String> {
         let format: Formats = format
             .parse()
@@ -156,12 +156,12 @@ impl Run {
         })
     }
 
-    /// A line for each drive, job and direction.
+    /// Table with a line for each drive, job and direction.
     fn table(&self) -> PyResult<Table> {
         typed(&csv::run(&self.runs()))
     }
 
-    /// A line for each drive and interval.
+    /// Table with a line for each drive and interval.
     fn over_time(&self) -> PyResult<Table> {
         typed(&csv::over_time(&self.runs()))
     }
@@ -188,7 +188,7 @@ impl Run {
     }
 }
 
-/// What came out of a trace.
+/// Result of a trace.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Replay {
     rows: Vec<report::replay::Row>,
@@ -298,13 +298,13 @@ fn pace(trace: &Trace, speed: Option<f64>, depth: Option<u32>) -> Result<Pace, P
 
 #[pymethods]
 impl Replay {
-    /// Whether it was stopped before its end.
+    /// Whether the replay was stopped before its end.
     #[getter]
     fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// What the program prints.
+    /// Output of the program.
     fn text(&self) -> String {
         let lines = report::replay::trace_lines(&self.trace);
         let table = report::replay::table(&self.rows, None);
@@ -314,12 +314,12 @@ impl Replay {
         format!("{lines}\n\n{table}\n\n{drives}\n{anatomy}{faults}")
     }
 
-    /// The same as JSON.
+    /// Output of the program as JSON.
     fn json(&self) -> String {
         report::replay::json(&self.rows, &self.trace, self.pace, self.seed).to_string()
     }
 
-    /// A line for each drive and kind of request.
+    /// Table with a line for each drive and kind of request.
     fn table(&self) -> PyResult<Table> {
         typed(&csv::replay(&csv::Replay {
             rows: &self.rows,

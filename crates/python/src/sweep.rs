@@ -1,4 +1,4 @@
-//! Sweeps: scenarios by the thousand, here or part by part in other processes.
+//! Sweeps: thousands of scenarios, here or by parts in other processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use study::sweep::{self, Parts, Trouble, Watch};
 
 use crate::work::{Error, away, not_forked, raised};
 
-/// The laboratory of a process that runs parts for others: what drives have been through is kept between parts.
+/// Returns the laboratory of a process that runs parts for others: preconditioned states are kept between parts.
 fn laboratory() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
     LAB.get_or_init(Lab::new)
@@ -25,7 +25,7 @@ fn troubled(trouble: Trouble) -> PyErr {
     }
 }
 
-/// A sweep.
+/// A sweep of scenarios.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Sweep {
     sweep: sweep::Sweep,
@@ -33,7 +33,7 @@ pub(crate) struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// The sweep in this text, which messages call `origin`; paths in it are from `folder`.
+    /// Sweep in this text, which messages call `origin`; paths in it are relative to `folder`.
     #[new]
     fn new(py: Python<'_>, origin: &str, text: &str, folder: PathBuf) -> PyResult<Sweep> {
         not_forked()?;
@@ -43,30 +43,30 @@ impl Sweep {
         })
     }
 
-    /// How many scenarios.
+    /// Number of scenarios.
     #[getter]
     fn scenarios(&self) -> usize {
         self.sweep.scenarios()
     }
 
-    /// What a user should know about how jobs were read.
+    /// Warnings on how jobs were read.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.sweep.warnings().to_vec()
     }
 
-    /// What its rows depend on, to the byte.
+    /// Everything that the rows depend on, byte for byte.
     #[getter]
     fn definition(&self) -> &str {
         self.sweep.definition()
     }
 
-    /// The command that repeats a scenario.
+    /// Command that repeats a scenario.
     fn command(&self, index: usize) -> String {
         self.sweep.command(index)
     }
 
-    /// The parts that are not there, each with the number of the state that it begins in.
+    /// Missing parts, each with the number of its initial state.
     fn missing(&self, output: PathBuf) -> PyResult<Vec<(usize, (usize, usize))>> {
         let parts = self.parts(&output)?;
         let missing = parts.missing().map_err(troubled)?;
@@ -76,7 +76,7 @@ impl Sweep {
             .collect())
     }
 
-    /// Runs what is missing in this process; what there is stays when it is interrupted.
+    /// Runs the missing parts in this process; completed parts are kept if it is interrupted.
     fn run(&self, py: Python<'_>, output: PathBuf, threads: Option<usize>) -> PyResult<usize> {
         let parts = self.parts(&output)?;
         let cores = available_parallelism().map_or(1, usize::from);
@@ -97,7 +97,7 @@ impl Sweep {
         }
     }
 
-    /// Runs a part; its file.
+    /// Runs a part and returns its file.
     fn part(&self, py: Python<'_>, part: usize) -> PyResult<Vec<u8>> {
         let file = away(py, |stop| {
             self.sweep.part_file(part, laboratory(), &|_| stop.go_on())
@@ -106,13 +106,14 @@ impl Sweep {
         file.map_err(troubled)?.ok_or_else(interrupted)
     }
 
-    /// Keeps a part that was run elsewhere.
+    /// Stores a part that was run elsewhere.
     fn keep(&self, output: PathBuf, part: usize, file: Vec<u8>) -> PyResult<()> {
         let parts = self.parts(&output)?;
         parts.keep_file(part, file).map_err(troubled)
     }
 
-    /// Writes the result when nothing is missing; how many scenarios could not be run, and which was the first and why.
+    /// Writes the result when nothing is missing. Returns the number of scenarios that could not be run, and the first
+    /// of them with the reason.
     fn finish(&self, output: PathBuf) -> PyResult<(usize, Option<String>)> {
         self.parts(&output)?.finish().map_err(troubled)?;
         let (count, first) = sweep::problems(&output).map_err(troubled)?;

@@ -1,4 +1,4 @@
-//! Tables: the same columns as the program's CSV files, typed; handed over without a copy by Arrow's C data interface.
+//! Tables: the same columns as the program's CSV files, with types; passed without a copy by Arrow's C data interface.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use report::csv::{self, Column};
 
 use crate::work::Defect;
 
-/// A table.
+/// A table with typed columns.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Table {
     columns: Vec<(String, Column)>,
@@ -22,13 +22,13 @@ pub(crate) struct Table {
 
 #[pymethods]
 impl Table {
-    /// The names of its columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<&str> {
         self.columns.iter().map(|(name, _)| &**name).collect()
     }
 
-    /// A dictionary for each line; None where there is no figure.
+    /// Rows as dictionaries; None where there is no figure.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = PyList::empty(py);
         for index in 0..self.batch.num_rows() {
@@ -58,7 +58,7 @@ impl Table {
     }
 }
 
-/// The table for Python.
+/// Returns the table for Python.
 pub(crate) fn typed(table: &csv::Table) -> PyResult<Table> {
     let columns = table
         .columns()

@@ -1,4 +1,4 @@
-//! Work that takes long: away from the interpreter's lock, ended by Ctrl-C, and never a panic that reaches Python.
+//! Long work: runs without the interpreter's lock, can be ended by Ctrl-C, and never passes a panic to Python.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -33,18 +33,18 @@ create_exception!(
     "A fault of drivelab itself, worth a report."
 );
 
-/// How often it is looked whether Ctrl-C was pressed.
+/// Interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether the user has asked to end.
+/// Whether the user has asked to stop.
 #[derive(Default)]
 pub(crate) struct Stop(AtomicBool);
 
-/// What unwinds out of work that cannot give what there is so far.
+/// Unwinds from work that cannot return a partial result.
 struct Interrupted;
 
 impl Stop {
-    /// Breaks off once the user has asked to.
+    /// Stops the work after the user has asked to.
     pub(crate) fn go_on(&self) -> ControlFlow<()> {
         match self.0.load(Ordering::Relaxed) {
             false => ControlFlow::Continue(()),
@@ -52,7 +52,8 @@ impl Stop {
         }
     }
 
-    /// Leaves the work once the user has asked to: for work that asks nobody whether to go on, only tells how far it is.
+    /// Leaves the work by unwinding after the user has asked to stop: for work that only reports progress and cannot
+    /// be stopped otherwise.
     pub(crate) fn or_leave(&self) {
         if self.go_on().is_break() {
             resume_unwind(Box::new(Interrupted));
@@ -60,7 +61,8 @@ impl Stop {
     }
 }
 
-/// Threads are not there in a process that was forked from one that had begun to work; waiting for them would never end.
+/// Checks that the process was not forked from one that had begun to work: its threads do not exist in the fork, and
+/// waiting for them would never end.
 ///
 /// # Errors
 /// This is such a process.
@@ -76,7 +78,7 @@ pub(crate) fn not_forked() -> PyResult<()> {
     }
 }
 
-/// Does this without the interpreter's lock. Ctrl-C asks the work to stop; what it then returns is the result.
+/// Runs work without the interpreter's lock. Ctrl-C asks the work to stop; its partial result is then returned.
 ///
 /// # Errors
 /// `KeyboardInterrupt` if it left by [`Stop::or_leave`], and [`Defect`] if it panicked.
@@ -87,7 +89,7 @@ pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
     thread::scope(|scope| {
         let (done, mut ended) = channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped when all is done, which is heard at the other end.
+            // Dropped when the work is done, which the other end detects.
             let _done = done;
             catch_unwind(AssertUnwindSafe(|| work(asked)))
         });
@@ -116,7 +118,7 @@ pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
     })
 }
 
-/// Breaks off as a defect would: what the package's tests see become an exception.
+/// Panics as a defect would: the package's tests check that it becomes an exception.
 #[pyfunction]
 #[pyo3(name = "_broken_off")]
 pub(crate) fn broken_off(py: Python<'_>, words: String) -> PyResult<()> {
@@ -132,7 +134,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// Problems as the exception that says them, with the text that the program prints.
+/// Returns problems as a Python exception with the text that the program prints.
 pub(crate) fn raised(problems: Problems) -> PyErr {
     let text = problems.render(false);
     match problems.is_defect() {
@@ -141,7 +143,7 @@ pub(crate) fn raised(problems: Problems) -> PyErr {
     }
 }
 
-/// A problem of an argument, and what would be right.
+/// Returns a problem of an argument, with what would be right.
 pub(crate) fn of_argument(what: impl Into<String>, help: impl Into<String>) -> Problems {
     let whole = Problems::whole("arguments", what);
     let help = help.into();
@@ -152,7 +154,7 @@ pub(crate) fn of_argument(what: impl Into<String>, help: impl Into<String>) -> P
     Problems(with_help.collect())
 }
 
-/// What was read; its problems go to the others.
+/// Returns the value that was read; its problems are added to the others.
 pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     read.map_err(|more| problems.0.extend(more.0)).ok()
 }

@@ -1,11 +1,11 @@
-//! Cells of tables: figures as they are written, and latencies in their order.
+//! Cells of tables: formatted figures, and latencies in their order.
 
 use comfy_table::Table;
 use model::Span;
 use statistics::Histogram;
 use text::{digits, terminal};
 
-/// Percentiles shown, and their names.
+/// Shown percentiles, with their names.
 pub(crate) const PERCENTILES: [(f64, &str); 5] = [
     (50.0, "p50"),
     (99.0, "p99"),
@@ -14,7 +14,7 @@ pub(crate) const PERCENTILES: [(f64, &str); 5] = [
     (99.999, "p99.999"),
 ];
 
-/// Mean, and each of [`PERCENTILES`], in microseconds.
+/// Returns the mean and each of [`PERCENTILES`], in microseconds.
 pub(crate) fn latencies(histogram: &Histogram) -> Vec<String> {
     let us = |span: Option<Span>| span.map_or(String::from("-"), |span| significant(span.us()));
     let mut cells = vec![if histogram.count() == 0 {
@@ -26,12 +26,12 @@ pub(crate) fn latencies(histogram: &Histogram) -> Vec<String> {
     cells
 }
 
-/// Numbers stand right, from this column on.
+/// Aligns numbers to the right, in this column and later ones.
 pub(crate) fn align(table: &mut Table, from: usize) {
     terminal::right(table, from..usize::MAX);
 }
 
-/// Three significant digits or more, without an exponent.
+/// Returns a number with at least three significant digits, without an exponent.
 pub(crate) fn significant(value: f64) -> String {
     let text = digits::fixed(value, 3, 3);
     match text.contains('.') {
@@ -40,7 +40,7 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
-/// Digits in groups of three.
+/// Returns digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
     digits::grouped(&number.to_string(), ',')
 }

@@ -1,4 +1,4 @@
-//! What came of a fit, as tables for a terminal.
+//! Results of a fit, as tables for a terminal.
 
 use comfy_table::Table;
 
@@ -13,7 +13,7 @@ fn headed(header: &[&str]) -> Table {
     table
 }
 
-/// The bases that were tried, the one that was taken first, and why.
+/// Returns the bases that were tried, the chosen one first, and the reason.
 pub fn bases(tried: &[Tried], width: Width) -> String {
     let mut table = headed(&["base", "medium, family", "host", "error", "held out"]);
     let percent = |one: &Tried, held_out| match median_error(&one.fitted.residuals, held_out) {
@@ -38,7 +38,7 @@ pub fn bases(tried: &[Tried], width: Width) -> String {
     )
 }
 
-/// A user's drive or host: parameters, every measured figure, and how well the fit holds where it did not look.
+/// Returns a user's drive or host: parameters, every measured figure, and the error on held-out figures.
 pub fn drive(fitted: &Fitted, width: Width) -> String {
     let mut parameters = headed(&["parameter", "base", "fitted", "95 % interval"]);
     for one in &fitted.parameters {
@@ -92,7 +92,8 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
     text
 }
 
-/// A drive from its data sheet: each rating and the model's, the figures that were solved, and whose the others are.
+/// Returns a drive from its data sheet: each rating with the model's value, the solved figures, and the origin of the
+/// others.
 pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
     let mut ratings = headed(&["rating", "sheet", "model", "error"]);
     for met in &made.met {
@@ -130,7 +131,7 @@ pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
     )
 }
 
-/// A figure, or a dash where the model has none: too few samples of a tail.
+/// Returns a figure, or a dash if the model has none because of too few samples of a tail.
 fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
     if value.is_finite() {
         shown(value)
@@ -139,7 +140,7 @@ fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// The catalogue's fits, made again, in one table.
+/// Returns the repeated fits of the catalogue, in one table.
 pub fn ledger(refits: &[Refit], width: Width) -> String {
     let mut table = headed(&[
         "figure",
@@ -187,7 +188,7 @@ pub fn ledger(refits: &[Refit], width: Width) -> String {
     )
 }
 
-/// From where to where a figure does as well within a tolerance; an end at a bound of the recipe is none of the rows'.
+/// Returns the interval of values within a tolerance; an end at a bound of the recipe does not follow from the rows.
 fn interval(refit: &Refit) -> String {
     match (&refit.interval[..], refit.open) {
         ([], _) => "not searched".into(),
@@ -205,7 +206,7 @@ fn ids(refit: &Refit) -> String {
     ids.join(", ")
 }
 
-/// One fit's rows.
+/// Returns the rows of one fit.
 pub fn rows(refit: &Refit, width: Width) -> String {
     let figure_of = |one: &study::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
     let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
@@ -223,7 +224,7 @@ pub fn rows(refit: &Refit, width: Width) -> String {
     format!("{}\n{}", heads.join("\n"), folded(&rows, 1, width))
 }
 
-/// How much the rows that could set a parameter depend on it.
+/// Returns the sensitivity of the rows that could set a parameter.
 pub fn sensitivity(rows: &[Sensitivity], width: Width) -> String {
     let Some(first) = rows.first() else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Results as people and programs read them.
+//! Results for people and programs: tables, JSON, CSV, HTML pages.
 
 pub mod act;
 mod cells;

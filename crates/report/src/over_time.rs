@@ -1,6 +1,6 @@
-//! A run over time as columns: what its I/Os did, and what drive, tiers and host said of themselves, interval by interval.
+//! A run over time as columns: results of its I/Os, and gauges of drive, tiers and host, by interval.
 //!
-//! I/Os are counted after the ramp, gauges from the beginning of the run on. Left out: members one by one.
+//! I/Os are counted after the ramp, gauges from the beginning of the run. Not included: single members.
 
 use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::series::{merged, moments};
@@ -12,7 +12,8 @@ pub(crate) type Column = (String, Vec<Option<f64>>);
 /// Reads or writes of a thread.
 type Way = fn(&ThreadOutcome) -> &Measured;
 
-/// The columns of a run; the first is the time of each interval's end in seconds. None of a run without series.
+/// Returns the columns of a run; the first is the time of each interval's end in seconds. Empty for a run without
+/// series.
 pub(crate) fn columns(outcome: &Outcome) -> Vec<Column> {
     let every = outcome.over_time.every;
     let whole = outcome.over_time.gauges.first();

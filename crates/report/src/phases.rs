@@ -9,7 +9,7 @@ use crate::cells::{align, latencies, significant};
 
 const WAYS: [&str; 2] = ["read", "write"];
 
-/// A line for each phase and direction.
+/// Returns a line for each phase and direction.
 pub(crate) fn table(phases: &[Phase], width: Width) -> String {
     let mut table = plain();
     table.set_header([
@@ -52,7 +52,7 @@ pub(crate) fn table(phases: &[Phase], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// A table for each drive that something befell.
+/// Returns a table for each drive that had a fault.
 pub(crate) fn of_drives<'a>(
     drives: impl Iterator<Item = (&'a str, &'a [Phase])>,
     width: Width,
@@ -70,7 +70,7 @@ fn rate(phase: &Phase, count: u64) -> f64 {
     }
 }
 
-/// The same figures; latencies in microseconds.
+/// Returns the phases as JSON; latencies are in microseconds.
 pub(crate) fn json(phases: &[Phase]) -> Value {
     let phase = |phase: &Phase| {
         let mut value = json!({

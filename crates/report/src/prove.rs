@@ -1,4 +1,4 @@
-//! The table of `drivelab prove`, and what is said where a promise is broken.
+//! The table of `drivelab prove`, and the report on a violated durability guarantee.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use study::prove::{Counterexample, Covered, Report, Row, Verdict};
 use text::digits;
 use text::terminal::{self, Width, paragraph};
 
-/// Columns of a table that is kept: it is read beside other text.
+/// Columns of a table that is stored and read together with other text.
 const KEPT: u16 = 80;
 
 fn verdict(row: &Row) -> &'static str {
@@ -27,10 +27,10 @@ fn lost(row: &Row) -> String {
     }
 }
 
-/// A table for each pool, with the pool above it: an expression may be as long as the rest.
+/// Writes a table for each pool, with the pool above it: an expression may be as long as the rest.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn table(pools: &[(String, Report)], width: Width, out: &mut dyn Write) -> io::Result<()> {
     let width = width.or(Some(KEPT));
     for (name, report) in pools {
@@ -62,10 +62,10 @@ fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-/// What is known of a broken promise.
+/// Writes the details of a violated durability guarantee.
 ///
 /// # Errors
-/// What `out` says.
+/// Errors of `out`.
 pub fn broken(pool: &str, it: &Counterexample, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{pool}, {}: {}", it.fault, it.what)?;
     for line in &it.program {
@@ -116,7 +116,7 @@ mod tests {
             let widest = shown.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(width.into()), "{shown}");
         }
-        // What is short stays in one line.
+        // A short text stays on one line.
         let line = shown(None);
         let line = line.lines().find(|it| it.contains("power cut"));
         assert!(line.is_some_and(|it| it.ends_with("not promised")));

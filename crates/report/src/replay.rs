@@ -1,7 +1,7 @@
-//! What a replay found, as tables for a terminal and as JSON.
+//! Results of a replay, as tables for a terminal and as JSON.
 //!
 //! A percentile with fewer than ten samples beyond it is not shown; a band of percentiles with fewer than ten samples
-//! is not taken apart. Latencies are in microseconds and count from the moment a request arrives.
+//! has no breakdown. Latencies are in microseconds and are measured from the arrival of a request.
 
 use std::fmt::Write as _;
 
@@ -18,22 +18,22 @@ use workload::trace::{Totals, Trace};
 use crate::cells::{PERCENTILES, align, grouped, latencies, significant};
 use crate::phases;
 
-/// Fewest samples of a band that is shown.
+/// Minimum number of samples of a band that is shown.
 const FEWEST: u64 = 10;
 
-/// A drive and what the trace did on it.
+/// A drive with the results of the trace.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Short name.
     pub drive: String,
-    /// What came out.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// What only a trace has of it.
+    /// Results that only a trace has.
     pub replayed: Replayed,
 }
 
 impl Row {
-    /// A drive's row; `None` if its work was no trace.
+    /// Returns a drive's row; `None` if its work was not a trace.
     pub fn new(drive: &str, outcome: Outcome) -> Option<Row> {
         Some(Row {
             drive: drive.to_owned(),
@@ -42,7 +42,7 @@ impl Row {
         })
     }
 
-    /// Kinds of requests that there are, with what was recorded of them in the trace.
+    /// Returns the kinds of requests that occur, with the recorded figures of the trace.
     pub(super) fn kinds(
         &self,
     ) -> impl Iterator<Item = (&'static str, &Measured, Option<&Histogram>)> {
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// What the file holds, in a few lines.
+/// Returns the content of the file, in a few lines.
 pub fn trace_lines(trace: &Trace) -> String {
     let summary = trace.summary();
     let mut text = format!(
@@ -109,7 +109,7 @@ pub fn trace_lines(trace: &Trace) -> String {
     text
 }
 
-/// Throughput and latency by drive and kind of request, with what was recorded next to it.
+/// Returns throughput and latency by drive and kind of request, next to the recorded figures.
 pub fn table(rows: &[Row], width: Width) -> String {
     let mut table = plain();
     let mut header = vec!["drive", "what", "requests", "IOPS", "MB/s", "mean us"];
@@ -143,7 +143,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-/// How busy each drive was, and what it cost.
+/// Returns the utilisation of each drive, and its costs.
 pub fn drives_table(rows: &[Row], width: Width) -> String {
     let mut table = plain();
     table.set_header([
@@ -180,8 +180,8 @@ pub fn drives_table(rows: &[Row], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// Bands of percentiles, each with enough samples. The last is the slowest of which that can be said: a thousand
-/// requests have a slowest percent, and no slowest thousandth.
+/// Returns bands of percentiles, each with enough samples. The last is the highest that has enough: a thousand
+/// requests have a slowest percent, but no slowest thousandth.
 fn bands(measured: &Measured) -> Vec<Band> {
     if measured.ios < FEWEST {
         return Vec::new();
@@ -192,7 +192,7 @@ fn bands(measured: &Measured) -> Vec<Band> {
     measured.bands.between(&edges)
 }
 
-/// Where the time went by band of percentiles, for one kind of request of one drive; `None` if there is no band with
+/// Returns the latency breakdown by band of percentiles, for one kind of request of one drive; `None` if no band has
 /// enough samples.
 fn anatomy_table(measured: &Measured, width: Width) -> Option<String> {
     let bands = bands(measured);
@@ -212,7 +212,7 @@ fn anatomy_table(measured: &Measured, width: Width) -> Option<String> {
     table.add_row(counts);
     let sums: Vec<f64> = bands.iter().map(|band| band.mean_ns.iter().sum()).collect();
     for (index, part) in Part::ALL.iter().enumerate() {
-        // What is nowhere a half percent of the latency is left out.
+        // A part that is below half a percent of the latency in every band is omitted.
         let matters = bands
             .iter()
             .zip(&sums)
@@ -233,7 +233,7 @@ fn anatomy_table(measured: &Measured, width: Width) -> Option<String> {
     Some(folded(&table, 1, width))
 }
 
-/// Where the time went, by drive and direction.
+/// Returns the latency breakdown by drive and direction.
 pub fn anatomy(rows: &[Row], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
@@ -250,7 +250,7 @@ pub fn anatomy(rows: &[Row], width: Width) -> String {
     text
 }
 
-/// What a reader should know about the replays, one a line.
+/// Returns notes on the replays for the reader, one per line.
 pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
     let all = grouped(trace.records.len() as u64);
     let mut notes = Vec::new();
@@ -289,7 +289,7 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
     notes
 }
 
-/// What was done between faults, if any happened.
+/// Returns the results between faults, if any occurred.
 pub fn between_faults(rows: &[Row], width: Width) -> String {
     let drives = rows.iter();
     phases::of_drives(
@@ -298,7 +298,7 @@ pub fn between_faults(rows: &[Row], width: Width) -> String {
     )
 }
 
-/// Everything as JSON; described in `docs/traces.md`.
+/// Returns everything as JSON; described in `docs/traces.md`.
 pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
     let summary = trace.summary();
     let totals = |totals: &Totals| {
@@ -401,7 +401,7 @@ fn anatomy_json(measured: &Measured) -> Value {
     Value::Array(bands)
 }
 
-/// A percentile without needless zeros, whatever binary fractions make of it.
+/// Returns a percentile without unnecessary zeros, whatever its binary fraction is.
 fn short(percent: f64) -> String {
     digits::trimmed(&format!("{percent:.3}")).to_owned()
 }

@@ -15,12 +15,12 @@ use text::terminal::{self, Width, paragraph};
 
 pub use json::json;
 
-/// From so many columns on a terminal has room for the media, and for the figures by kind.
+/// Number of columns at and above which a terminal has space for the media, and for the figures by kind.
 const ROOM_FOR_MEDIA: u16 = 110;
 const ROOM_FOR_KINDS: u16 = 150;
 
-/// The drives as a table, one a line; on a narrow terminal without their media, and without how many of their figures
-/// are of which kind.
+/// Returns the drives as a table, one per line; on a narrow terminal without their media and without the number of
+/// figures by kind.
 pub fn table(drives: &[DriveSheet], width: Width) -> String {
     let has = |least: u16| width.is_none_or(|width| width >= least);
     let mut table = terminal::table(width);
@@ -59,7 +59,7 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
     table.trim_fmt()
 }
 
-/// The pools as a table, one a line.
+/// Returns the pools as a table, one per line.
 pub fn pools(pools: &[DriveSheet], width: Width) -> String {
     let mut table = terminal::table(width);
     table.set_header(["pool", "capacity", "volumes", "drives", "name", "promise"]);
@@ -83,7 +83,7 @@ pub fn pools(pools: &[DriveSheet], width: Width) -> String {
     table.trim_fmt()
 }
 
-/// The hosts as a table, one a line: what each stands for.
+/// Returns the hosts as a table, one per line with what it represents.
 pub fn hosts(hosts: &[HostSheet], width: Width) -> String {
     let mut table = terminal::table(width);
     table.set_header(["host", "cores", "idle cores", "name"]);
@@ -104,7 +104,7 @@ pub fn hosts(hosts: &[HostSheet], width: Width) -> String {
     table.trim_fmt()
 }
 
-/// One drive with every figure, its kind and its source; of a pool those of its drives too.
+/// Returns one drive with every figure, its kind and its source; for a pool also those of its drives.
 pub fn sheet(drive: &DriveSheet, width: Width) -> String {
     if let (Some(config), Some(pool)) = (drive.pool_config(), &drive.pool) {
         let mut parts = vec![pool::sheet(drive, config, pool, width)];
@@ -135,7 +135,7 @@ pub fn sheet(drive: &DriveSheet, width: Width) -> String {
     lines.join("\n")
 }
 
-/// Every figure, and how many there are of each kind.
+/// Returns every figure, and the number of figures of each kind.
 fn figures(drive: &DriveSheet, width: Width) -> String {
     let mut lines = Vec::new();
     let mut table = terminal::table(width);
@@ -167,7 +167,7 @@ fn figures(drive: &DriveSheet, width: Width) -> String {
     lines.join("\n")
 }
 
-/// What follows from the figures: formats, spare area, endurance both ways, what an administrator finds.
+/// Returns properties that follow from the figures: formats, spare area, endurance in both units, administration.
 fn summary(drive: &DriveSheet, width: Width) -> String {
     let mut rows = vec![(
         "capacity",
@@ -220,7 +220,7 @@ fn spare_area(spare: &Spare) -> String {
     )
 }
 
-/// What Identify, FORMAT and the governor show.
+/// Returns what Identify, FORMAT and the governor show.
 fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
     let management = &drive.management;
     let formats: Vec<String> = management.lba_formats.iter().map(format_name).collect();
@@ -263,7 +263,7 @@ fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// What the drive does about heat, and whether that slows it.
+/// Returns the drive's thermal behaviour, and whether it throttles.
 fn heat(drive: &DriveSheet) -> String {
     let thermal = &drive.management.thermal;
     let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);

@@ -1,7 +1,7 @@
-//! A log as ACT writes it, for its own `act_latency.py` and whatever else reads such logs.
+//! Log in ACT's own format, for its `act_latency.py` and other readers of such logs.
 //!
 //! The layout is that of the program's output: version, configuration, and after each report interval the counts so
-//! far, as powers of two with at most four to a line. Seconds count from the end of the warm-up.
+//! far, as powers of two with at most four per line. Seconds count from the end of the warm-up.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use lab::Scenario;
 use lab::act::Tested;
 use workload::act::{Buckets, Generation, Interval, KINDS, Kind, Stop};
 
-/// The log of a run.
+/// Returns the log of a run.
 pub fn log(scenario: &Scenario, tested: &Tested) -> String {
     let mut log = String::new();
     match tested.config.generation {
@@ -110,14 +110,14 @@ const fn yes(flag: bool) -> &'static str {
     if flag { "yes" } else { "no" }
 }
 
-/// `key: value` lines.
+/// Appends `key: value` lines.
 fn keys(log: &mut String, keys: &[(&str, String)]) {
     for (key, value) in keys {
         let _ = writeln!(log, "{key}: {value}");
     }
 }
 
-/// ACT's times are whole seconds.
+/// Returns a time in whole seconds, as ACT prints it.
 fn whole_seconds(span: Span) -> String {
     (span.ns() / 1_000_000_000).to_string()
 }
@@ -217,7 +217,7 @@ fn head_6(log: &mut String, scenario: &Scenario, tested: &Tested) {
     derived_6(log, tested);
 }
 
-/// What version 6 works out, and the names of its histograms.
+/// Appends the values that version 6 derives, and the names of its histograms.
 fn derived_6(log: &mut String, tested: &Tested) {
     let config = &tested.config;
     log.push_str("\nDERIVED CONFIGURATION\n");

@@ -1,6 +1,6 @@
-//! What ACT found, as a table for a terminal and as JSON; [`log()`] writes it as ACT does.
+//! Results of ACT, as a table for a terminal and as JSON; [`log()`] writes them in ACT's format.
 //!
-//! Percentages are of the worst slice, as the verdict takes them. Latencies are in microseconds; a percentile with fewer
+//! Percentages are of the worst slice, which the verdict uses. Latencies are in microseconds; a percentile with fewer
 //! than ten samples beyond it is not shown.
 
 mod log;
@@ -16,27 +16,27 @@ use workload::act::{Generation, Kind};
 
 pub use log::log;
 
-/// Edges of the bands in which a read's time is taken apart, percent.
+/// Edges of the bands of the latency breakdown of reads, in percent.
 const EDGES: [f64; 5] = [0.0, 50.0, 95.0, 99.0, 100.0];
 
-/// One drive's result.
+/// Result of one drive.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What ran.
+    /// The scenario that ran.
     pub scenario: Scenario,
     /// A run at one load, or the run at the score.
     pub tested: Tested,
-    /// The score, where that was asked for.
+    /// The score, if it was requested.
     pub score: Option<Score>,
 }
 
 impl Row {
-    /// The load of the run shown.
+    /// Returns the load of the shown run.
     pub(super) fn load(&self) -> f64 {
         self.tested.config.load_factor()
     }
 
-    /// What ended the search, or why the one run fails.
+    /// Returns what ended the search, or why the single run fails.
     fn reasons(&self) -> (Option<u32>, Vec<Reason>) {
         match &self.score {
             None => (None, self.tested.fails()),
@@ -59,13 +59,13 @@ impl Row {
         }
     }
 
-    /// Whether a run at a given load failed.
+    /// Checks whether a run at a given load failed.
     pub fn failed(&self) -> bool {
         self.score.is_none() && !self.tested.passes()
     }
 }
 
-/// What was run, in one line.
+/// Returns the conditions of the run, in one line.
 pub fn conditions(row: &Row) -> String {
     let config = &row.tested.config;
     let threads = match config.generation {
@@ -86,7 +86,7 @@ pub fn conditions(row: &Row) -> String {
     )
 }
 
-/// A line for each drive.
+/// Returns a table with a line for each drive.
 pub fn table(rows: &[Row], width: Width) -> String {
     let mut table = plain();
     let scored = rows.iter().any(|row| row.score.is_some());
@@ -130,7 +130,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// The verdict on each drive, a line each.
+/// Returns the verdict on each drive, one line each.
 pub fn verdicts(rows: &[Row], width: Width) -> String {
     let lines = rows.iter().map(|row| {
         let head = format!("{}: ", row.scenario.machine.name());
@@ -139,7 +139,7 @@ pub fn verdicts(rows: &[Row], width: Width) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where the time of reads went, by band of latency.
+/// Returns the latency breakdown of reads, by band.
 pub fn anatomy(rows: &[Row], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
@@ -178,7 +178,7 @@ fn trimmed(load: f64) -> String {
     digits::trimmed(&format!("{load:.3}")).to_owned()
 }
 
-/// Everything as JSON; described in `docs/act.md`.
+/// Returns everything as JSON; described in `docs/act.md`.
 pub fn json(rows: &[Row]) -> Value {
     json!({
         "schema": "drivelab act",

@@ -7,7 +7,7 @@ use crate::act::Row;
 use study::review::results::{Latency, rounded};
 use workload::act::Kind;
 
-/// What ran, and its verdict.
+/// Conditions of a run, and its verdict.
 #[derive(Clone, Debug, Serialize)]
 struct Columns {
     drive: String,
@@ -28,7 +28,7 @@ struct Columns {
     over_64_ms_percent: Option<f64>,
 }
 
-/// What the kinds of requests are called.
+/// Names of the kinds of requests.
 const KINDS: [(Kind, &str); 5] = [
     (Kind::Read, "read"),
     (Kind::RawRead, "device read"),
@@ -37,8 +37,8 @@ const KINDS: [(Kind, &str); 5] = [
     (Kind::Write, "write"),
 ];
 
-/// A line for each drive and kind of request: of the run at the given load, or at the score. The shares over a time are
-/// those of the worst slice, of the reads that the verdict counts.
+/// Returns a line for each drive and kind of request, of the run at the given load or at the score. The shares over a
+/// time are those of the worst slice, for the reads that the verdict counts.
 pub fn act(rows: &[Row]) -> Table {
     let mut lines = Vec::new();
     for row in rows {

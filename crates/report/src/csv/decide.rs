@@ -14,7 +14,7 @@ use study::decide::mix;
 use study::decide::size;
 use study::decide::table_of_s3::TableRow;
 
-/// A height that was tried, and one limit.
+/// A load that was tried, with one limit.
 #[derive(Clone, Debug, Serialize)]
 struct Tried<'a> {
     drive: &'a str,
@@ -34,7 +34,8 @@ struct Tried<'a> {
     met: Option<bool>,
 }
 
-/// A line for each height that `max` tried and each limit; `value` is in the limit's own unit (latencies in microseconds).
+/// Returns a line for each load that `max` tried and each limit; `value` is in the limit's own unit (latencies in
+/// microseconds).
 pub fn max(answers: &[Answer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
@@ -86,7 +87,7 @@ struct Mixed<'a> {
     of_ends: Option<f64>,
 }
 
-/// A line for each mix of `mix`.
+/// Returns a line for each mix of `mix`.
 pub fn mix(answers: &[mix::Answer]) -> Table {
     let points = answers
         .iter()
@@ -109,7 +110,7 @@ pub fn mix(answers: &[mix::Answer]) -> Table {
     }))
 }
 
-/// A piece of what a drive was written.
+/// A piece of the data written to a drive.
 #[derive(Clone, Debug, Serialize)]
 struct Written<'a> {
     drive: &'a str,
@@ -120,7 +121,7 @@ struct Written<'a> {
     mb_s: f64,
 }
 
-/// A line for each piece that `fill` wrote, of the first seed.
+/// Returns a line for each piece that `fill` wrote, for the first seed.
 pub fn fill(answers: &[fill::Answer]) -> Table {
     let states = answers
         .iter()
@@ -138,7 +139,7 @@ pub fn fill(answers: &[fill::Answer]) -> Table {
     Table::of(pieces)
 }
 
-/// A run that was measured, and one case of its model.
+/// A measured run, with one case of its model.
 #[derive(Clone, Debug, Serialize)]
 struct Explained<'a> {
     run: &'a str,
@@ -158,7 +159,8 @@ struct Explained<'a> {
     rated_iops: Option<f64>,
 }
 
-/// A line for each measured run, and one for each case that its model ran: as asked, under a condition, without an option.
+/// Returns a line for each measured run, and one for each case that its model ran: as measured, under a condition,
+/// without an option.
 pub fn explain(answers: &[explain::answer::Answer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
@@ -232,7 +234,7 @@ struct Life<'a> {
     day_of_105_percent: Option<f64>,
 }
 
-/// A line for each drive, or member of a pool.
+/// Returns a line for each drive, or member of a pool.
 pub fn life(answers: &[life::Answer]) -> Table {
     let parts = answers
         .iter()
@@ -270,12 +272,12 @@ pub fn life(answers: &[life::Answer]) -> Table {
     }))
 }
 
-/// A line for each row of S3's Table 1.
+/// Returns a line for each row of S3's Table 1.
 pub fn table_of_s3(rows: &[TableRow]) -> Table {
     Table::of(rows)
 }
 
-/// A candidate, and one limit.
+/// A candidate, with one limit.
 #[derive(Clone, Debug, Serialize)]
 struct Chosen<'a> {
     drive: &'a str,
@@ -302,7 +304,7 @@ struct Chosen<'a> {
     limited_by: Option<&'static str>,
 }
 
-/// A line for each candidate and limit; one for each candidate where there are no limits.
+/// Returns a line for each candidate and limit; one for each candidate if there are no limits.
 pub fn choose(answer: &choose::Answer) -> Table {
     let mut lines = Vec::new();
     for one in &answer.candidates {
@@ -338,7 +340,7 @@ pub fn choose(answer: &choose::Answer) -> Table {
     Table::of(lines)
 }
 
-/// A drive, and one figure.
+/// A drive, with one figure.
 #[derive(Clone, Debug, Serialize)]
 struct Checked<'a> {
     drive: &'a str,
@@ -352,7 +354,7 @@ struct Checked<'a> {
     met: Option<bool>,
 }
 
-/// A line for each drive and each figure of a check, those of the minimum first.
+/// Returns a line for each drive and each figure of a check, those of the minimum first.
 pub fn check(answers: &[check::Answer]) -> Table {
     let all = answers.iter().flat_map(|answer| {
         let figures = answer.minimum.iter().chain(&answer.figures);
@@ -396,7 +398,7 @@ struct SizeRow<'a> {
     meets: bool,
 }
 
-/// A line for each drive and size.
+/// Returns a line for each drive and size.
 pub fn size(answers: &[size::Answer]) -> Table {
     let rows = answers.iter().flat_map(|answer| {
         let rows = answer.rows.iter();

@@ -6,7 +6,7 @@ use super::Table;
 use study::fit::Fitted;
 use study::review::results::rounded;
 
-/// A measured figure beside the model's.
+/// A measured figure, with the model's.
 #[derive(Clone, Debug, Serialize)]
 struct Columns<'a> {
     run: &'a str,
@@ -18,7 +18,7 @@ struct Columns<'a> {
     held_out: bool,
 }
 
-/// A line for each figure that was measured. The unit is the ending of the figure's name: `read.iops`, `read.mean_us`.
+/// Returns a line for each measured figure. The unit is the ending of the figure's name: `read.iops`, `read.mean_us`.
 pub fn fit(fitted: &Fitted) -> Table {
     let known = |value: f64| value.is_finite().then(|| rounded(value));
     Table::of(fitted.residuals.iter().map(|one| Columns {

@@ -1,11 +1,11 @@
-//! Lines of real drives and their ends (`drivelab life --smart`).
+//! CSV lines of real drives and the end of their life (`drivelab life --smart`).
 
 use serde::Serialize;
 use study::decide::fleet::{Answer, Limit, Remaining};
 
 use super::Table;
 
-/// Line of one drive; years are powered on.
+/// Line of one drive; years count power-on time.
 #[derive(Clone, Debug, Serialize)]
 struct Drive<'a> {
     place: &'a str,
@@ -33,7 +33,7 @@ struct Drive<'a> {
     remarks: String,
 }
 
-/// A line for each drive, the one that ends first before the others.
+/// Returns a line for each drive, the one that ends first before the others.
 pub fn fleet(answer: &Answer) -> Table {
     Table::of(answer.drives.iter().map(|one| {
         let health = &one.health;

@@ -1,10 +1,10 @@
-//! Results as one flat table for pandas, R, DuckDB or a spreadsheet: `pandas.read_csv(FILE)` and no more.
+//! Results as one flat table for pandas, R, DuckDB or a spreadsheet; `pandas.read_csv(FILE)` is sufficient to read it.
 //!
-//! A line is a drive, a workload and a direction; `docs/csv.md` says what each column is. Units are the ending of a
+//! A line is a drive, a workload and a direction; `docs/csv.md` describes each column. The unit is the ending of a
 //! column's name, a cell without a figure is empty, and figures have six significant digits. [`review`], [`run`] and
-//! [`replay`] have the same columns, so their files can be put one under the other; [`act()`], [`reproduction()`],
-//! [`fit()`], [`fleet()`] and [`decide`] have columns of their own, and so has what changes within a run ([`over_time()`]). Where the time
-//! went is in the JSON only.
+//! [`replay`] have the same columns, so their files can be concatenated. [`act()`], [`reproduction()`], [`fit()`],
+//! [`fleet()`] and [`decide`] have columns of their own, as has the table of a run over time ([`over_time()`]).
+//! Latency breakdowns are only in the JSON.
 
 mod act;
 pub mod decide;
@@ -29,7 +29,7 @@ use study::review::results::Latency;
 
 /// The columns of a latency distribution, in microseconds.
 ///
-/// The low and high of a percentile are the ends of the interval in which it lies with 95 % probability.
+/// The low and high of a percentile are the ends of its 95 % confidence interval.
 #[derive(Clone, Debug, Default, Serialize)]
 struct LatencyColumns {
     mean_us: Option<f64>,

@@ -3,7 +3,8 @@
 use super::{Run, Table};
 use crate::over_time::columns;
 
-/// Fio jobs on one drive or several over time. Columns that only some drives have are empty on the others' lines.
+/// Returns fio jobs on one or several drives over time. Columns that only some drives have are empty on the others'
+/// lines.
 pub fn over_time(runs: &[Run<'_>]) -> Table {
     let of_runs: Vec<_> = runs.iter().map(|run| columns(run.outcome)).collect();
     let mut names: Vec<&str> = Vec::new();

@@ -6,7 +6,7 @@ use super::Table;
 use study::ledger::{Published, Reproduction, RowResult, Verdict, source_of};
 use study::review::results::rounded;
 
-/// A published row and what the model makes of it. A number that was published has its own value as both ends.
+/// A published row with the model's figure. For a published number, both ends have its value.
 #[derive(Clone, Debug, Serialize)]
 struct Columns<'a> {
     id: &'a str,
@@ -32,7 +32,7 @@ struct Columns<'a> {
     note: Option<&'a str>,
 }
 
-/// A line for each row that was judged.
+/// Returns a line for each row that was judged.
 pub fn reproduction(reproduction: &Reproduction) -> Table {
     Table::of(reproduction.results.iter().map(columns))
 }

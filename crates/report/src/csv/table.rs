@@ -1,6 +1,6 @@
-//! A table: as the text of a CSV file, and column by column for those who take typed columns (Arrow, data frames).
+//! A table: as the text of a CSV file, and by column for users of typed columns (Arrow, data frames).
 //!
-//! A column has the type of its cells: an empty one has none.
+//! A column has the type of its cells; an empty column has none.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,23 +16,23 @@ pub struct Table {
     rows: Vec<Vec<Value>>,
 }
 
-/// The cells of a column, `None` where there is no figure.
+/// Cells of a column, `None` where there is no figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Words.
+    /// Texts.
     Text(Vec<Option<String>>),
     /// Whole numbers.
     Whole(Vec<Option<u64>>),
-    /// Numbers.
+    /// Numbers with decimals.
     Number(Vec<Option<f64>>),
-    /// Yes or no.
+    /// Boolean values.
     Truth(Vec<Option<bool>>),
-    /// Nothing in any of so many cells.
+    /// This number of empty cells.
     Empty(usize),
 }
 
 impl Table {
-    /// The table of these rows: structs without nesting, or tuples of them.
+    /// Returns the table of these rows: structs without nesting, or tuples of them.
     pub(super) fn of<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Table {
         let mut writer = ::csv::Writer::from_writer(Vec::new());
         let mut table = Table::default();
@@ -51,7 +51,7 @@ impl Table {
         table
     }
 
-    /// The table of these rows of cells, `None` where there is no figure; the first cell is a word.
+    /// Returns the table of these rows of cells, `None` where there is no figure; the first cell is a text.
     pub(super) fn of_cells(names: Vec<String>, rows: Vec<(String, Vec<Option<f64>>)>) -> Table {
         let mut writer = ::csv::Writer::from_writer(Vec::new());
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
@@ -76,7 +76,7 @@ impl Table {
         }
     }
 
-    /// The columns in order, each with its name.
+    /// Returns the columns in order, each with its name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, Column)> {
         let names = self.names.iter().enumerate();
         names.map(|(index, name)| {
@@ -85,13 +85,13 @@ impl Table {
         })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
 }
 
-/// A tuple of structs as one.
+/// Returns a tuple of structs as one struct.
 fn flat(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(cells) => cells,
@@ -121,7 +121,7 @@ fn column(cells: &[&Value]) -> Column {
     }
 }
 
-/// The text of the CSV file.
+/// Dereferences to the text of the CSV file.
 impl Deref for Table {
     type Target = str;
 
@@ -177,7 +177,7 @@ mod tests {
                     Column::Text(vec![Some("a".into()), Some("b".into())])
                 ),
                 ("ios", Column::Whole(vec![Some(1), Some(2)])),
-                // A whole value of a figure that is no count is a number all the same.
+                // A column of figures that are not counts has decimals even if a value is whole.
                 ("mean_us", Column::Number(vec![None, Some(3.0)])),
                 ("steady", Column::Truth(vec![Some(true), None])),
                 ("watts", Column::Empty(2)),

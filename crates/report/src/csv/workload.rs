@@ -14,7 +14,7 @@ use study::review::results::{Figures, Latency, Measurement, Point, percentile_gr
 use workload::job::{BlockSizes, Direction, Job, Mix, Rate};
 use workload::replay::Pace;
 
-/// What ran, and how much of it.
+/// Conditions of a line, and the amount of work.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Conditions {
     drive: String,
@@ -41,7 +41,7 @@ struct Conditions {
     mb_s: Option<f64>,
 }
 
-/// What the drive and the host did meanwhile, all directions together.
+/// Figures of the drive and the host during the run, over all directions.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Meanwhile {
     watts: Option<f64>,
@@ -53,7 +53,7 @@ struct Meanwhile {
     notes: String,
 }
 
-/// How well the line is known: with how many seeds, and the least and the greatest of what each alone gives.
+/// Certainty of a line: the number of seeds, and the range over seeds.
 #[derive(Clone, Debug, Default, Serialize)]
 struct SeedColumns {
     seeds: Option<u32>,
@@ -141,7 +141,7 @@ impl From<&Measurement> for Meanwhile {
     }
 }
 
-/// A review: a line for each drive, point and direction.
+/// Returns a review as a line for each drive, point and direction.
 pub fn review(review: &Review) -> Table {
     let mut rows = Vec::new();
     for chapter in &review.chapters {
@@ -199,19 +199,19 @@ fn of_point(point: &Point) -> Conditions {
 pub struct Run<'a> {
     /// The drive's short name.
     pub drive: &'a str,
-    /// The host's.
+    /// Short name of the host.
     pub host: &'a str,
-    /// Its state at the start.
+    /// Initial state of the drive.
     pub state: Precondition,
     /// The run's seed.
     pub seed: u64,
-    /// The jobs.
+    /// Jobs that ran.
     pub jobs: &'a [Job],
-    /// What came out.
+    /// Outcome of the run.
     pub outcome: &'a Outcome,
 }
 
-/// fio jobs on one drive or several: a line for each drive, job, all copies of it together, and direction.
+/// Returns fio jobs on one or several drives: a line for each drive, job (all its copies together), and direction.
 pub fn run(runs: &[Run<'_>]) -> Table {
     Table::of(runs.iter().flat_map(rows_of))
 }
@@ -256,7 +256,7 @@ fn rows_of(run: &Run<'_>) -> Vec<Row> {
     rows
 }
 
-/// What a job asks for in this direction; of a recorded list of I/Os only its depth.
+/// Returns the conditions of a job in this direction; for a recorded list of I/Os, only its depth.
 fn of_job(job: &Job, direction: Option<Direction>) -> Conditions {
     let copies = job.numjobs;
     let common = Conditions {
@@ -298,22 +298,22 @@ fn of_job(job: &Job, direction: Option<Direction>) -> Conditions {
 /// A trace on drives.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
-    /// The drives and what the trace did on them.
+    /// The drives with the results of the trace.
     pub rows: &'a [replay::Row],
-    /// The trace's file.
+    /// File name of the trace.
     pub source: &'a str,
     /// The host's short name.
     pub host: &'a str,
-    /// The drives' state at the start.
+    /// Initial state of the drives.
     pub state: Precondition,
-    /// When requests were issued.
+    /// Pace at which requests were issued.
     pub pace: Pace,
     /// The run's seed.
     pub seed: u64,
 }
 
-/// A replayed trace: a line for each drive and kind of request, and one for each kind as it was recorded, whose drive is
-/// `as recorded`.
+/// Returns a replayed trace: a line for each drive and kind of request, and one for each kind as it was recorded,
+/// whose drive is `as recorded`.
 pub fn replay(replay: &Replay<'_>) -> Table {
     let common = Conditions {
         host: replay.host.to_owned(),
@@ -347,7 +347,7 @@ pub fn replay(replay: &Replay<'_>) -> Table {
             };
             match figures(std::iter::once(measured), Keep::default()) {
                 Some(figures) => rows.push(row(&conditions, &figures, &whole)),
-                // All of them failed: a line without figures, not none.
+                // All of them failed: the line has no figures but exists.
                 None => rows.push((
                     conditions,
                     LatencyColumns::default(),

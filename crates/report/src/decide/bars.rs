@@ -1,17 +1,17 @@
-//! Bars of several parts, one under the other, as SVG: there without scripts, on paper and in both themes. On a slim screen a bar's
-//! name stands above it.
+//! Bar charts with several parts, as SVG: they work without scripts, on paper and in both themes. On a narrow screen,
+//! the name of a bar is above it.
 
 use maud::{Markup, html};
 use text::digits::{count, microseconds};
 
 use super::screen::{LETTER, LINE, Screen, lines, px, width_of};
 
-/// Room for figures on the right.
+/// Space for figures on the right.
 const RIGHT: f64 = 92.0;
-/// Room for names on the left of a broad screen.
+/// Space for names on the left of a wide screen.
 const NAMES: f64 = 330.0;
 const THICK: f64 = 18.0;
-/// Colours of the style sheet; from there on they begin again, weaker.
+/// Number of colours in the style sheet; further parts repeat them in a weaker tone.
 const COLOURS: usize = 6;
 
 /// A bar: its name, and its parts from left to right.
@@ -23,10 +23,10 @@ pub(super) struct Bar {
 /// Bars of one unit.
 pub(super) struct Bars {
     pub(super) label: String,
-    /// `IOPS` or `µs`.
+    /// Unit: `IOPS` or `µs`.
     pub(super) unit: &'static str,
     pub(super) rows: Vec<Bar>,
-    /// A line across all, with its words.
+    /// A line across all bars, with its label.
     pub(super) limit: Option<(f64, String)>,
 }
 
@@ -36,12 +36,12 @@ impl Bar {
     }
 }
 
-/// A bar on a screen.
+/// A bar with its position on a screen.
 struct Placed<'a> {
     bar: &'a Bar,
-    /// The lines of its name, each with its height.
+    /// Lines of its name, each with its vertical position.
     name: Vec<(f64, String)>,
-    /// Where the bar itself begins, from above.
+    /// Vertical position of the bar, from the top.
     top: f64,
 }
 
@@ -53,7 +53,7 @@ impl Bars {
         }
     }
 
-    /// Where bars begin, from the left.
+    /// Returns the horizontal start of bars, from the left.
     fn left(screen: Screen) -> f64 {
         match screen {
             Screen::Broad => NAMES,
@@ -61,14 +61,14 @@ impl Bars {
         }
     }
 
-    /// Pixels of a value.
+    /// Returns the length of a value in pixels.
     fn length(&self, value: f64, screen: Screen) -> f64 {
         let limit = self.limit.as_ref().map_or(0.0, |limit| limit.0);
         let most = self.rows.iter().map(Bar::sum).fold(limit, f64::max);
         value / most.max(1e-9) * (screen.width() - Bars::left(screen) - RIGHT)
     }
 
-    /// Names of all parts, in the order in which they first stand; a part has one colour in all bars.
+    /// Returns the names of all parts, in the order of their first occurrence; a part has one colour in all bars.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in self.rows.iter().flat_map(|row| &row.parts) {
@@ -79,7 +79,7 @@ impl Bars {
         names
     }
 
-    /// Bars with their places, and where the last one ends.
+    /// Returns the bars with their positions, and the end of the last one.
     fn placed(&self, screen: Screen) -> (Vec<Placed<'_>>, f64) {
         let room = match screen {
             Screen::Broad => NAMES - 10.0,
@@ -90,7 +90,7 @@ impl Bars {
         for bar in &self.rows {
             let words = lines(&bar.name, (room / LETTER) as usize);
             let high = LINE * words.len() as f64;
-            // Beside the bar, in the middle of it; or above it.
+            // Next to the bar, centred; or above it.
             let (first, top, end) = match screen {
                 Screen::Broad => {
                     let high = high.max(THICK);
@@ -114,7 +114,7 @@ impl Bars {
         (all, y)
     }
 
-    /// As SVG, for each screen; and what each colour is, where there are several.
+    /// Returns the SVG for each screen, with a legend if there are several colours.
     pub(super) fn svg(&self) -> Markup {
         let names = self.names();
         html! {
@@ -183,7 +183,7 @@ impl Bars {
     }
 }
 
-/// The class of a part's colour.
+/// Returns the class of a part's colour.
 fn coloured(index: usize) -> String {
     let weaker = if index >= COLOURS { " weaker" } else { "" };
     format!("line-{}{weaker}", index % COLOURS)
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(bars.names(), ["link", "medium"]);
         let svg = bars.svg().into_string();
         assert!(svg.contains("&lt;of&gt;") && !svg.contains("<of>"));
-        // Two bars on two screens, and what the colour is.
+        // Two bars on two screens, and the legend.
         assert_eq!(svg.matches("line-1").count(), 5);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether drives are good enough for a piece of software: `drivelab check`.
+//! Checks drives against an application's published minimum: `drivelab check`.
 
 use serde_json::{Value, json};
 use study::decide::check::{Answer, BySeed, Check};
@@ -7,7 +7,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, reading, seeds, with_unit};
 
-/// The answer, in a sentence or two.
+/// Returns the answer, in one or two sentences.
 pub fn answer(check: &Check, answers: &[Answer]) -> String {
     if !check.is_judged {
         return format!(
@@ -48,7 +48,7 @@ fn missed(answer: &Answer) -> String {
     missed.join(", ").replace(" !", "")
 }
 
-/// A figure with the range of the seeds.
+/// Returns a figure with its range over seeds.
 fn cell(one: &BySeed) -> String {
     let unit = one.reading.unit;
     let shown = reading(&one.reading);
@@ -61,7 +61,7 @@ fn cell(one: &BySeed) -> String {
     }
 }
 
-/// A line for each drive.
+/// Returns a table with a line for each drive.
 pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     let mut header = vec![String::from("drive")];
@@ -92,7 +92,7 @@ pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// What is asked, by whom, and how it was found.
+/// Returns the minimum, its source, and the method.
 pub fn method(
     check: &Check,
     conditions: &Conditions,
@@ -119,7 +119,7 @@ pub fn method(
     known_and_again(lines, drives, command, width)
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(check: &Check, conditions: &Conditions, answers: &[Answer], command: &str) -> Value {
     let asked = json!({
         "check": check,

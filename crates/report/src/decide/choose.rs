@@ -1,4 +1,4 @@
-//! Which drive to take: `drivelab choose`.
+//! Recommended drive: `drivelab choose`.
 
 use serde_json::{Value, json};
 use study::decide::binds::Binds;
@@ -11,7 +11,7 @@ use super::sentences::unknown;
 pub use super::sentences::{LENGTH, answer};
 use super::{document, model, percent, range, reading_within, seeds};
 
-/// The 99th percentile with those of the seeds.
+/// Returns p99 with its range over seeds.
 fn p99(one: &Candidate) -> String {
     match (one.p99_us, one.p99_us_by_seed) {
         (None, _) => String::from("-"),
@@ -24,7 +24,7 @@ fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), digits)
 }
 
-/// What is paid for besides the drives.
+/// Returns the costs that are included besides the drives.
 fn with(request: &Request) -> &'static str {
     let prices = request.prices.as_ref();
     match prices.map(|prices| (prices.kwh.is_some(), prices.place.is_some())) {
@@ -38,7 +38,7 @@ fn with(request: &Request) -> &'static str {
 /// Columns that only some answers have.
 struct Columns<'a> {
     request: &'a Request,
-    /// I/Os that arrive per second.
+    /// Arrival rate in I/Os per second.
     paced: Option<f64>,
     own_maximum: bool,
     binds: bool,
@@ -110,7 +110,7 @@ impl Columns<'_> {
     }
 }
 
-/// A line for each candidate.
+/// Returns a table with a line for each candidate.
 pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     let any = |has: fn(&Candidate) -> bool| answer.candidates.iter().any(has);
     let columns = Columns {
@@ -132,7 +132,7 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// Which drive replaces another, in a sentence.
+/// Returns the replacement of a drive, as a sentence.
 pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
     let Some(nearest) = found.first() else {
         return format!("Nothing else ran that could replace {wanted}.");
@@ -152,7 +152,7 @@ fn lost(one: &Likeness) -> String {
     }
 }
 
-/// The nearest of them, with their figures over those of the drive.
+/// Returns the closest replacements, with the ratios of their figures to those of the drive.
 pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
     const MOST: usize = 8;
     let mut table = plain();
@@ -186,7 +186,7 @@ pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// How it was found.
+/// Returns the method.
 pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -> String {
     let mut lines = Vec::new();
     for unfit in &answer.unfit {
@@ -231,7 +231,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
-    // Where none is within the limits the answer says it.
+    // If no candidate is within the limits, the answer states that.
     if answer.candidates.iter().any(|one| one.meets) {
         lines.extend(unknown(answer).map(|unknown| paragraph("", &unknown, width)));
     }
@@ -244,7 +244,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
     lines.join("\n")
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(
     request: &Request,
     answer: &Answer,

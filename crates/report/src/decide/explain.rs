@@ -1,4 +1,4 @@
-//! A measured run taken apart: `drivelab explain`.
+//! Analysis of a measured run: `drivelab explain`.
 
 use serde_json::{Value, json};
 use study::decide::explain::answer::{AGREES, Answer, GAIN, Modelled, Request, Trial};
@@ -10,7 +10,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, model as known, percent, range, seeds};
 
-/// The answer on one run, in a few sentences.
+/// Returns the answer on one run, in a few sentences.
 pub fn answer(answer: &Answer) -> String {
     let mut sentences = vec![format!("{}: bound by {}.", answer.run, answer.bound.text)];
     let Some(model) = &answer.model else {
@@ -32,12 +32,12 @@ pub fn answer(answer: &Answer) -> String {
     sentences.join(" ")
 }
 
-/// What follows from the bound.
+/// Returns the consequence of the bottleneck.
 fn follows(answer: &Answer) -> Option<String> {
     (!answer.follows.is_empty()).then(|| format!("What helps: {}.", answer.follows.join("; ")))
 }
 
-/// What became slower or faster while it ran.
+/// Returns a sentence on what became slower or faster during the run.
 fn changed(change: &Change) -> String {
     let mut text = change.text.clone();
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
@@ -62,7 +62,7 @@ fn block(answer: &Answer) -> Option<u32> {
     answer.measured.asked.as_ref()?.block_bytes
 }
 
-/// How far it is from the rating.
+/// Returns the distance from the rating.
 fn far(answer: &Answer, model: &Modelled) -> String {
     let is = match &model.rating {
         Some(rating) if rating.in_bytes => megabytes_a_second(answer.measured.mb_s),
@@ -84,7 +84,7 @@ fn far(answer: &Answer, model: &Modelled) -> String {
     }
 }
 
-/// Whether the model does the same, and what explains it if not.
+/// Returns whether the model agrees, and if not, what explains the difference.
 fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
     let asked = &model.as_asked;
     if model.as_asked_agrees {
@@ -117,7 +117,7 @@ fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
     })
 }
 
-/// What shows on the machine which of these it was.
+/// Returns how to find out on the machine which of these trials applies.
 fn to_tell(trials: &[&Trial]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for one in trials.iter().flat_map(|trial| &trial.to_tell) {
@@ -135,7 +135,7 @@ fn to_tell(trials: &[&Trial]) -> String {
     }
 }
 
-/// What each option costs, the dearest first.
+/// Returns the cost of each option, the greatest first.
 fn costs(model: &Modelled) -> Option<String> {
     let mut gains: Vec<&Trial> = model
         .options
@@ -149,7 +149,7 @@ fn costs(model: &Modelled) -> Option<String> {
     (!words.is_empty()).then(|| format!("Faster in the model: {}.", words.join("; ")))
 }
 
-/// What to change.
+/// Returns the recommended changes.
 fn change(answer: &Answer, model: &Modelled) -> Option<String> {
     let advice = model.advice.as_ref()?;
     let of = match &model.rating {
@@ -183,7 +183,7 @@ fn state(advice: &Advice, model: &Modelled) -> String {
     }
 }
 
-/// Measured and simulated rates and latencies; then, where the model's time goes beside what fio measured.
+/// Returns measured and simulated rates and latencies, and the model's latency breakdown next to fio's figures.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let mut parts = Vec::new();
     if answers.iter().any(|answer| answer.model.is_some()) {
@@ -341,7 +341,7 @@ fn anatomy(answers: &[Answer], width: Width) -> String {
     folded(&table, 3, width)
 }
 
-/// Whether each run was steady and its file agrees with itself, and how the answer was found.
+/// Returns whether each run was steady and its file is consistent, and the method.
 pub fn method(
     answers: &[Answer],
     request: Option<&Request>,
@@ -396,7 +396,7 @@ pub fn method(
     lines.join("\n")
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(answers: &[Answer], request: Option<&Request>, command: &str) -> Value {
     let asked = request.map(|request| {
         json!({

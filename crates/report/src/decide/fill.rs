@@ -7,7 +7,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, range, seeds};
 
-/// The answer on one drive: a sentence for each share in use.
+/// Returns the answer on one drive: a sentence for each share in use.
 pub fn answer(answer: &Answer) -> Vec<String> {
     let sentence = |one: &Filled| {
         let fast = range(one.fast_mb_s, megabytes_a_second);
@@ -36,7 +36,7 @@ fn recovers(falls: &FallsOff) -> String {
     }
 }
 
-/// A line for each share in use.
+/// Returns a table with a line for each share in use.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
@@ -81,7 +81,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-/// What a reader should know of how it was found.
+/// Returns notes on the method.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let how = format!(
         "{} writes of {}, {} in flight, on {}, {}; filled in order up to the share in use, the rest trimmed{}. A rate below three quarters of the first is slow. \"recovers\": the shortest of nine idle times up to an hour after which it takes nine tenths of what it takes after an hour (\"to GB\"), first seed. A flash drive is simulated as one of 16 GiB that behaves alike; heat is left out.",
@@ -102,7 +102,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     known_and_again(lines, drives, command, width)
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
     let asked = json!({
         "random": request.random,

@@ -1,4 +1,4 @@
-//! When real drives end, from their SMART data: `drivelab life --smart`.
+//! End of life of real drives, from their SMART data: `drivelab life --smart`.
 
 use serde_json::{Value, json};
 use study::decide::fleet::{Answer, Limit, Remaining, Standing};
@@ -8,19 +8,19 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::document;
 
-/// Most characters of the first line.
+/// Maximum characters of the first line.
 const LINE: usize = 160;
-/// Most characters of a drive's name in the tables.
+/// Maximum characters of a drive's name in the tables.
 const NAME: usize = 23;
-/// Most characters of a drive's name in the first line.
+/// Maximum characters of a drive's name in the first line.
 const LONG_NAME: usize = 32;
-/// Most drives that a note names.
+/// Maximum number of drives that a note names.
 const NAMED: usize = 4;
-/// Most characters of a place in the table.
+/// Maximum characters of a place in the table.
 const PLACE: usize = 22;
 const NONE: &str = "-";
 
-/// A name of at most `most` characters, cut off at the front, because capacities are at the end.
+/// Returns a name of at most `most` characters, truncated at the front, because capacities are at the end.
 fn short(text: &str, most: usize) -> String {
     let count = text.chars().count();
     match count > most {
@@ -32,7 +32,7 @@ fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// The drive in a table: its model, cut off at the front, and the end of its serial number.
+/// Returns the drive's name in a table: its model, truncated at the front, and the end of its serial number.
 fn name(one: &Standing, most: usize) -> String {
     let health = &one.health;
     let Some(model) = &health.model else {
@@ -43,7 +43,8 @@ fn name(one: &Standing, most: usize) -> String {
     format!("{}{end}", short_model(model, most - end.chars().count()))
 }
 
-/// A model of at most `most` characters: without the words that most models have, then without the maker, then cut off.
+/// Returns a model of at most `most` characters: without the words that most models have, then without the maker, then
+/// truncated.
 fn short_model(model: &str, most: usize) -> String {
     let fits = |text: &str| text.chars().count() <= most;
     if fits(model) {
@@ -84,7 +85,7 @@ fn remaining(one: Option<Remaining>) -> String {
     }
 }
 
-/// Percentage Used; 255 stands for all above it.
+/// Returns Percentage Used as text; 255 represents all values above it.
 fn used(percent: f64) -> String {
     match percent >= 255.0 {
         true => String::from(">254 %"),
@@ -100,7 +101,7 @@ fn bytes(value: Option<f64>) -> String {
     }
 }
 
-/// Errors; a broken counter has more digits than a column has room for.
+/// Returns the number of errors; a broken counter has more digits than fit into a column.
 fn errors(value: Option<f64>) -> String {
     match value {
         None => String::from(NONE),
@@ -109,7 +110,7 @@ fn errors(value: Option<f64>) -> String {
     }
 }
 
-/// Which drive ends first, when, and from which figures: at most 160 characters.
+/// Returns which drive ends first, when, and from which figures: at most 160 characters.
 pub fn answer(answer: &Answer) -> String {
     let count = answer.drives.len();
     let Some(first) = answer.drives.first() else {
@@ -155,7 +156,7 @@ pub fn answer(answer: &Answer) -> String {
             }
         }
     };
-    // Names from outside are cut already; this holds for any figures.
+    // Names from outside are already truncated; this holds for any figures.
     match sentence.chars().count() > LINE {
         true => sentence.chars().take(LINE - 1).chain(['…']).collect(),
         false => sentence,
@@ -202,7 +203,8 @@ fn unknown(answer: &Answer) -> String {
     format!("{who}: {why}")
 }
 
-/// A line for each drive: what it wrote, its wear, and its two ends; then a line for each with its state.
+/// Returns a line for each drive with its written bytes, its wear and its two ends, then a line for each with its
+/// state.
 pub fn table(answer: &Answer, width: Width) -> String {
     let mut ends = plain();
     ends.set_header([
@@ -253,7 +255,7 @@ pub fn table(answer: &Answer, width: Width) -> String {
     )
 }
 
-/// Ratings, rules and remarks of each drive, and how the ends were computed.
+/// Returns ratings, rules and remarks of each drive, and how the ends were computed.
 pub fn method(answer: &Answer, command: &str, width: Width) -> String {
     let mut lines = Vec::new();
     // Drives with the same notes share a line.
@@ -307,7 +309,7 @@ fn notes(one: &Standing) -> String {
     all.join("; ")
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(answer: &Answer, command: &str) -> Value {
     let asked = json!({ "left_out": answer.left_out });
     document("drivelab life smart", command, &asked, &answer.drives)
@@ -319,7 +321,7 @@ mod tests {
     use study::decide::fleet::{UserRating, fleet};
     use study::smart;
 
-    /// All samples of the fuzz target, by name.
+    /// Returns all samples of the fuzz target, by name.
     fn samples() -> Vec<Vec<u8>> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/smart");
         let entries = std::fs::read_dir(folder).expect("seeds");
@@ -331,7 +333,7 @@ mod tests {
         read.collect()
     }
 
-    /// Everything that is printed of a file; `None` if it is refused.
+    /// Returns everything that is printed for a file; `None` if it is rejected.
     fn printed(bytes: &[u8]) -> Option<[String; 3]> {
         let dump = smart::read("a/folder/with/a/long/name/smart.json", bytes).ok()?;
         let rating = UserRating {
@@ -361,7 +363,7 @@ mod tests {
         true
     }
 
-    /// Cut off anywhere, with digits, quotes and whole stretches changed: refused, or printed within its bounds.
+    /// Files that are truncated, or have changed digits, quotes and parts, are rejected or printed within the limits.
     #[test]
     fn damaged_files_are_refused_or_printed_within_their_bounds() {
         let mut state = 1u64;

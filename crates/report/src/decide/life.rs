@@ -1,4 +1,4 @@
-//! How long drives last: `drivelab life`.
+//! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
 use study::decide::life::{Answer, Part, is_assumed};
@@ -9,7 +9,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, range, seeds};
 
-/// The answer on one drive or pool, in a sentence or two.
+/// Returns the answer on one drive or pool, in one or two sentences.
 pub fn answer(answer: &Answer) -> String {
     let Some(load) = &answer.load else {
         return unloaded(answer);
@@ -50,7 +50,7 @@ pub fn answer(answer: &Answer) -> String {
         || String::from("no rating is published"),
         |years| format!("{} until the rated bytes are written", years_of(years)),
     );
-    // What is destaged later is arithmetic, and of no seed.
+    // Later destaging is computed arithmetically and does not depend on a seed.
     let of_runs = written.filter(|written| written.years_to_rating == to_rating);
     let range = match of_runs.and_then(|written| written.years_to_rating_by_seed) {
         Some([least, most]) if years_of(least) != years_of(most) => {
@@ -71,10 +71,10 @@ pub fn answer(answer: &Answer) -> String {
     )
 }
 
-/// Below this share of what was to be written, a drive is slower than the load.
+/// A drive is slower than the load if it writes less than this share of the requested bytes.
 const SLOWER: f64 = 0.95;
 
-/// Where less was written than was asked for.
+/// Returns a note if less was written than requested.
 fn slower(answer: &Answer, rate: f64) -> String {
     let asked = answer.load.as_ref().and_then(|load| load.asked_mb_s);
     match asked {
@@ -87,7 +87,7 @@ fn slower(answer: &Answer, rate: f64) -> String {
     }
 }
 
-/// Where a write buffer has not been full yet, and what is behind it not worn as it will be.
+/// Returns a note if a write buffer has not been full yet, so that the drives below it are not worn as they will be.
 fn buffered(answer: &Answer) -> String {
     answer
         .buffer_full_seconds
@@ -100,7 +100,7 @@ fn buffered(answer: &Answer) -> String {
         })
 }
 
-/// What the drives behind a write buffer are written once it is full.
+/// Returns the bytes that the drives below a write buffer are written when it is full.
 fn behind(answer: &Answer) -> String {
     let parts = answer.parts.iter();
     let all = parts.filter_map(|part| Some((part, part.destaged.as_ref()?)));
@@ -156,7 +156,7 @@ fn unloaded(answer: &Answer) -> String {
     }
 }
 
-/// Years as days or years.
+/// Returns years as text, in days or years.
 pub(super) fn years_of(years: f64) -> String {
     match years {
         many if many >= 1000.0 => String::from("over 1,000 years"),
@@ -165,7 +165,7 @@ pub(super) fn years_of(years: f64) -> String {
     }
 }
 
-/// Days as days or years.
+/// Returns days as text, in days or years.
 fn duration_of(days: f64) -> String {
     match days {
         days if days >= 730.0 => years_of(days / 365.0),
@@ -180,7 +180,7 @@ fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from(NONE), digits)
 }
 
-/// A line for each drive, or member of a pool.
+/// Returns a line for each drive, or member of a pool.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     let loaded = answers.iter().any(|answer| answer.load.is_some());
@@ -268,11 +268,11 @@ fn row(answer: &Answer, part: &Part, loaded: bool) -> Vec<String> {
     cells
 }
 
-/// What happens at 100 and 105 percent, and how the answer was found.
+/// Returns what happens at 100 and 105 percent, and the method.
 pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width: Width) -> String {
     let mut lines = Vec::new();
     for answer in answers {
-        // Members that are alike end alike.
+        // Equal members have the same end.
         let mut ends: Vec<(f64, &str, Vec<&str>)> = Vec::new();
         for part in &answer.parts {
             for pass in &part.passes {
@@ -312,7 +312,7 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
     known_and_again(lines, drives, command, width)
 }
 
-/// S3's Table 1 as printed, by its own arithmetic and as it should be.
+/// Returns S3's Table 1 as printed, by its own arithmetic, and with the arithmetic corrected.
 pub fn table_of_s3(rows: &[TableRow], width: Width) -> String {
     let mut table = plain();
     table.set_header([
@@ -342,7 +342,7 @@ pub fn table_of_s3(rows: &[TableRow], width: Width) -> String {
     format!("{}\n\n{}", folded(&table, 2, width), slips.join("\n"))
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(answers: &[Answer], conditions: &Conditions, command: &str) -> Value {
     let asked = json!({
         "host": conditions.host.id,

@@ -9,7 +9,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, percent, reading_within, seeds};
 
-/// The answer on one drive, in a sentence or two.
+/// Returns the answer on one drive, in one or two sentences.
 pub fn answer(request: &Request, answer: &Answer) -> String {
     let slo = limits(request);
     let Some(open) = &answer.open.at else {
@@ -64,7 +64,7 @@ fn limits(request: &Request) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// What breaks first, and what it waits for.
+/// Returns the first limit that is exceeded, and the latency part that grows.
 pub fn gives_way(highest: &Highest) -> String {
     let (Some(broke), Some(beyond)) = (&highest.broke, &highest.beyond) else {
         return String::from("Nothing gives way up to the highest load tried.");
@@ -102,7 +102,7 @@ pub fn gives_way(highest: &Highest) -> String {
     }
 }
 
-/// A place in words.
+/// Returns a place as text.
 pub(super) fn placed(place: &str) -> &'static str {
     match place {
         "host" => "the host's cores",
@@ -121,7 +121,7 @@ fn kept_up(point: &Point) -> String {
     }
 }
 
-/// Figures at the answer and at the first height beyond.
+/// Returns the figures at the answer and at the first load beyond it.
 pub fn table(request: &Request, answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     let mut header = ["drive", "loop", "load", "IOPS"].map(String::from).to_vec();
@@ -166,7 +166,7 @@ fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
     cells
 }
 
-/// What a reader should know of how it was found.
+/// Returns notes on the method.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let ios = "A rate counts if every seed stays within all limits and completes 97 % of what arrives. Latency is fio's: from issue.";
     let how = format!(
@@ -187,7 +187,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     known_and_again(lines, drives, command, width)
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
     let asked = json!({
         "slo": request.slo.limits,

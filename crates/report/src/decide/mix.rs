@@ -1,4 +1,4 @@
-//! Reads and writes mixed: `drivelab mix`.
+//! Mixed reads and writes: `drivelab mix`.
 
 use serde_json::{Value, json};
 use study::decide::mix::{Answer, Latency, Point, Request};
@@ -7,7 +7,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, percent, range, seeds};
 
-/// The answer on one drive: the two ends and where it falls off; then what it does in between.
+/// Returns the answer on one drive: the two ends and where the rate drops, then the figures in between.
 pub fn answer(answer: &Answer) -> Vec<String> {
     let iops = |point: &Point| range(point.iops, count);
     let at = |percent: u32| answer.points.iter().find(|one| one.read_percent == percent);
@@ -52,7 +52,7 @@ fn latency(one: Option<Latency>) -> [String; 2] {
     [microseconds(one.mean_us), p99]
 }
 
-/// A line for each mix.
+/// Returns a table with a line for each mix.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     table.set_header([
@@ -76,7 +76,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     folded(&table, 2, width)
 }
 
-/// What a reader should know of how it was found.
+/// Returns notes on the method.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let options = request.pattern.options.iter();
     let options: Vec<String> = options
@@ -97,7 +97,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     known_and_again(lines, drives, command, width)
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
     let asked = json!({
         "pattern": request.pattern,

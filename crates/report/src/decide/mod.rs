@@ -1,4 +1,4 @@
-//! Decisions as people and programs read them: the answer in a sentence, tables, JSON, pages.
+//! Decisions for people and programs: the answer in a sentence, tables, JSON, pages.
 
 mod bars;
 pub mod check;
@@ -21,7 +21,7 @@ use study::decide::tally::Reading;
 use text::digits::{count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, paragraph};
 
-/// A figure with its unit.
+/// Returns a figure with its unit.
 fn with_unit(value: f64, unit: &str) -> String {
     match unit {
         "us" => microseconds(value),
@@ -32,7 +32,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// A limit's figure, marked where it is outside.
+/// Returns a limit's figure, marked if it exceeds the limit.
 fn reading(reading: &Reading) -> String {
     match reading.value {
         None => String::from("not known"),
@@ -43,7 +43,7 @@ fn reading(reading: &Reading) -> String {
     }
 }
 
-/// A limit's figure with the interval in which it lies with 95 % probability.
+/// Returns a limit's figure with its 95 % confidence interval.
 fn reading_within(one: &Reading) -> String {
     let ends = one.value.zip(one.interval);
     let Some((value, [low, high])) = ends else {
@@ -54,7 +54,7 @@ fn reading_within(one: &Reading) -> String {
     format!("{shown}{outside}")
 }
 
-/// A mean with the least and the greatest of the seeds, where they differ; a unit that all have stands once.
+/// Returns a mean with its range over seeds, if they differ; a common unit is printed once.
 fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String {
     let [mean, least, most] = [mean, least, most].map(show);
     if least == most {
@@ -65,12 +65,12 @@ fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String 
     format!("{mean} ({bare} to {most})")
 }
 
-/// A share in whole percent.
+/// Returns a share in whole percent.
 fn percent(share: Option<f64>) -> String {
     text::digits::percent(share, 0)
 }
 
-/// The seeds of an answer, in words.
+/// Returns the seeds of an answer, as text.
 fn seeds(first: u64, count: u32) -> String {
     match count {
         0 | 1 => format!("seed {first}"),
@@ -78,13 +78,13 @@ fn seeds(first: u64, count: u32) -> String {
     }
 }
 
-/// How well a drive's model is known.
+/// Returns the support level of a drive's model.
 fn model(drive: &str, grade: &str, rows: &str, width: Width) -> String {
     let words = format!("model {grade}; {rows}");
     paragraph(&format!("{drive}: "), &words, width)
 }
 
-/// The end of a method: how well each drive's model is known, and the command that repeats the answer.
+/// Returns the end of a method: the support level of each drive's model, and the command that repeats the answer.
 fn known_and_again<'a>(
     mut lines: Vec<String>,
     drives: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
@@ -97,7 +97,7 @@ fn known_and_again<'a>(
     lines.join("\n")
 }
 
-/// A document of ours: what it is, of which program, from which seed, and how to repeat it.
+/// Returns a JSON document: its schema, the program, the seed, and the command that repeats it.
 fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl Serialize) -> Value {
     json!({
         "schema": schema,

@@ -1,4 +1,4 @@
-//! Answers as a page: the sentences, the lead chart with the limit drawn, the tables. One HTML file that needs nothing else.
+//! Answers as a page: the sentences, the main chart with the limit, the tables. It is one self-contained HTML file.
 
 use maud::{Markup, html};
 use study::decide::choose;
@@ -15,15 +15,15 @@ use crate::page::look;
 
 const STYLE: &str = include_str!("page.css");
 
-/// What a page says beside its chart.
+/// Texts of a page besides its chart.
 pub struct Words {
-    /// The question, as its title.
+    /// The question, as the title.
     pub title: String,
-    /// The answers, a sentence or two each.
+    /// The answers, one or two sentences each.
     pub answers: Vec<String>,
     /// The table, as on the terminal.
     pub table: String,
-    /// How it was found.
+    /// The method.
     pub method: String,
 }
 
@@ -53,13 +53,13 @@ fn page_of(words: &Words, figures: &[(&str, Markup)]) -> String {
     look::page(&words.title, &[STYLE], &body)
 }
 
-/// The first latency that is bounded.
+/// Returns the first limit on a latency.
 fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
     let mut limits = slo.limits.iter().enumerate();
     limits.find(|(_, limit)| limit.figure.is_latency())
 }
 
-/// What was tried on the way to the highest load: latency over I/Os a second.
+/// Returns the page on the highest load: latency by IOPS of all tried loads.
 pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
     let (index, limit) = latency(slo).unzip();
     let index = index.unwrap_or(0);
@@ -100,7 +100,7 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
     )
 }
 
-/// I/Os a second over the share of reads.
+/// Returns the page on mixes: IOPS by the share of reads.
 pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
     let lines = answers.iter().map(|answer| {
         let points = answer.points.iter();
@@ -129,7 +129,7 @@ pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
     page(words, "Each point is a mix, the mean of its seeds.", &plot)
 }
 
-/// The rate of writes over what has been written.
+/// Returns the page on filling: the rate of writes by the bytes written.
 pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     let curves = answers
         .iter()
@@ -158,7 +158,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     )
 }
 
-/// Percentage Used over the years that were asked for, at the load.
+/// Returns the page on lifetime: Percentage Used over the requested years at the load.
 pub fn life(answers: &[life::Answer], words: &Words) -> String {
     let years = answers.first().map_or(5.0, |answer| answer.years);
     let lines = answers
@@ -173,7 +173,7 @@ pub fn life(answers: &[life::Answer], words: &Words) -> String {
             })
         });
     let lines: Vec<Line> = lines.collect();
-    // Beyond twice the end nothing more is to be seen.
+    // Beyond twice the end nothing more is shown.
     const MOST: f64 = 200.0;
     let plot = Plot {
         label: String::from("Percentage Used over years"),
@@ -196,7 +196,7 @@ pub fn life(answers: &[life::Answer], words: &Words) -> String {
     page(words, "A line that ends early goes on above.", &plot)
 }
 
-/// A line from the start that ends where it reaches `most`.
+/// Returns a line that ends where it reaches `most`.
 fn clipped(mut line: Line, most: f64) -> Line {
     if let [(_, from), (x, to)] = &mut line.points[..]
         && *to > most
@@ -207,7 +207,7 @@ fn clipped(mut line: Line, most: f64) -> Line {
     line
 }
 
-/// Candidates: the slowest percentile over I/Os a second.
+/// Returns the page on candidates: the highest percentile by IOPS.
 pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     let limit = latency(slo);
     let figure = |one: &choose::Candidate| match limit {
@@ -244,7 +244,8 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     )
 }
 
-/// A measured run beside its drive's model: where the time goes, and the rate under each condition and without each option.
+/// Returns the page on a measured run compared with its drive's model: the latency breakdown, and the rate under each
+/// condition and without each option.
 pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
     let mut figures = Vec::new();
     for answer in answers {
@@ -290,7 +291,7 @@ fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) ->
         all.filter(|trial| model.explained_by.contains(&trial.key))
     };
     rows.extend(explains().map(|trial| bar(&format!("model, if: {}", trial.what), trial.iops)));
-    // Options are changed under the condition that comes nearest.
+    // Options are changed under the closest condition.
     let nearest = model.explained_by.first();
     let under = explains().find(|trial| Some(&trial.key) == nearest);
     let under = under.map_or_else(String::new, |trial| format!(", if: {}", trial.what));

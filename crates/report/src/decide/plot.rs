@@ -1,6 +1,6 @@
-//! A chart of lines or points with limits drawn, as SVG: there without scripts, on paper and in both themes. Names stand on the right;
-//! on a slim screen, below. Where there are more lines than colours, they are numbered from the top down; a number for which there is
-//! no room beside its point is left out there.
+//! A chart of lines or points with limits, as SVG: it works without scripts, on paper and in both themes. Names are on
+//! the right; on a narrow screen, below. If there are more lines than colours, lines are numbered from the top; a
+//! number without space next to its point is omitted there.
 
 use maud::{Markup, html};
 use text::digits::digits;
@@ -9,12 +9,12 @@ use super::screen::{LINE, Screen, px, short, width_of};
 
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
-/// Room for names on the right of a broad screen.
+/// Space for names on the right of a wide screen.
 const NAMES: f64 = 190.0;
-/// Colours of the style sheet.
+/// Number of colours in the style sheet.
 const COLOURS: usize = 6;
 
-/// An axis: its name, its ends, and whether equal ratios are equally long.
+/// An axis: its name, its ends, and whether it is logarithmic.
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) ends: [f64; 2],
@@ -22,7 +22,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Around these values, with some room; from zero where lengths are equal.
+    /// Returns an axis around these values, with a margin; a linear axis begins at zero.
     pub(super) fn around(name: &str, values: impl Iterator<Item = f64>, by_ratio: bool) -> Axis {
         let values: Vec<f64> = values
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// The share of its length at which a value is.
+    /// Returns the position of a value as a share of the axis length.
     fn share(&self, value: f64) -> f64 {
         let [low, high] = self.ends;
         let share = match self.by_ratio {
@@ -51,7 +51,7 @@ impl Axis {
         share.clamp(0.0, 1.0)
     }
 
-    /// Round values on it.
+    /// Returns round values on the axis.
     fn ticks(&self) -> Vec<f64> {
         let [low, high] = self.ends;
         if self.by_ratio {
@@ -68,7 +68,7 @@ impl Axis {
                     .map(move |step| step * libm::exp10(f64::from(decade)))
             });
             let ticks: Vec<f64> = ticks.filter(|tick| (low..=high).contains(tick)).collect();
-            // Between two such values an axis would have none.
+            // Between two such values, an axis would have none.
             if ticks.len() > 1 {
                 return ticks;
             }
@@ -95,11 +95,11 @@ pub(super) struct Plot {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
-    /// Bounds of `y`, each with its words.
+    /// Limits of `y`, each with its label.
     pub(super) limits: Vec<(f64, String)>,
 }
 
-/// A chart on a screen: where the axes and the names are, in pixels.
+/// A chart on a screen: positions of the axes and the names, in pixels.
 struct Drawn<'a> {
     plot: &'a Plot,
     screen: Screen,
@@ -107,11 +107,11 @@ struct Drawn<'a> {
     right: f64,
     bottom: f64,
     height: f64,
-    /// The place of each line from the top down, by where it ends.
+    /// Position of each line from the top, by its end.
     order: Vec<usize>,
 }
 
-/// What stands in the way of further numbers, as x, y and width of each; and the ends of the room for them.
+/// Obstacles for further numbers, as x, y and width of each, and the ends of the space for numbers.
 struct Taken {
     all: Vec<(f64, f64, f64)>,
     across: [f64; 2],
@@ -119,7 +119,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// A place near a point for a text, which nothing else has, if there is one.
+    /// Returns a free position near a point for a text, if there is one.
     fn near(&mut self, (x, y): (f64, f64), width: f64) -> Option<(f64, f64)> {
         const HIGH: f64 = 12.0;
         let free = |at: &(f64, f64)| {
@@ -132,7 +132,7 @@ impl Taken {
                 && at.1 <= self.down[1]
                 && self.all.iter().all(apart)
         };
-        // Farther off it would be another point's.
+        // At a greater distance it would seem to belong to another point.
         let rings = [6.0, 12.0].into_iter();
         let around = |by: f64| {
             [
@@ -153,12 +153,12 @@ impl Taken {
 }
 
 impl Plot {
-    /// As SVG, for each screen.
+    /// Returns the SVG for each screen.
     pub(super) fn svg(&self) -> Markup {
         html! { @for screen in Screen::BOTH { (Drawn::of(self, screen).svg()) } }
     }
 
-    /// Whether colours do not suffice to tell lines apart.
+    /// Checks whether there are too few colours to distinguish lines.
     fn is_numbered(&self) -> bool {
         self.lines.len() > COLOURS
     }
@@ -200,7 +200,7 @@ impl Drawn<'_> {
         drawn
     }
 
-    /// Columns of names on a slim screen.
+    /// Returns the number of columns of names on a narrow screen.
     fn columns(&self) -> usize {
         const MANY: usize = 12;
         let longest = self.plot.lines.iter().map(|line| width_of(&line.name));
@@ -220,8 +220,8 @@ impl Drawn<'_> {
         self.bottom - self.plot.y.share(value) * (self.bottom - TOP)
     }
 
-    /// Where the names of the lines stand: beside their last points, none over another and none below the axis; on a slim screen in
-    /// columns below it. By line: x, y, and the letters that fit.
+    /// Returns the positions of the names of the lines: next to their last points, without overlap and above the axis;
+    /// on a narrow screen in columns below the axis. By line: x, y, and the number of letters that fit.
     fn names(&self) -> Vec<(f64, f64, usize)> {
         let mut places = vec![(0.0, 0.0, 0); self.order.len()];
         if self.screen == Screen::Slim {
@@ -243,7 +243,7 @@ impl Drawn<'_> {
             places[*index] = (self.right + 8.0, own.max(free), fit);
             free = places[*index].1 + LINE;
         }
-        // From the last one up: what went below the axis moves up again.
+        // From the last one upwards: names below the axis are moved up again.
         let mut most = self.bottom;
         for index in self.order.iter().rev() {
             places[*index].1 = places[*index].1.min(most);
@@ -252,7 +252,7 @@ impl Drawn<'_> {
         places
     }
 
-    /// Values of the axis below whose texts do not touch, each with its place.
+    /// Returns values of the lower axis whose texts do not touch, each with its position.
     fn ticks(&self) -> Vec<(f64, f64)> {
         const APART: f64 = 6.0;
         let mut free = f64::NEG_INFINITY;
@@ -275,7 +275,7 @@ impl Drawn<'_> {
             across: [left, right],
             down: [TOP, bottom],
         };
-        // Numbers keep clear of all points.
+        // Numbers must not cover any point.
         let points = self.plot.lines.iter().flat_map(|line| &line.points);
         taken
             .all
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(numbers(drawn(6, 1.0)), 0);
         assert!(drawn(20, 1.0).contains(">20 a-"));
         assert_eq!(numbers(drawn(20, 1.0)), 2 * 20);
-        // All at one place: eight or so around it.
+        // All at one place: about eight fit around it.
         let crowded = numbers(with_lines(60, "a").svg().into_string());
         assert!((2 * 4..2 * 30).contains(&crowded), "{crowded}");
     }

@@ -1,9 +1,9 @@
-//! Charts of decisions are drawn twice, for a broad screen and for a slim one (a phone), and the style sheet shows one: so both have
-//! letters of a size that is read, without scripts.
+//! Charts of decisions are drawn twice, for a wide and for a narrow screen (a phone), and the style sheet shows one of
+//! them: so both have letters of a readable size, without scripts.
 //!
-//! Widths of letters are not known here; they are taken to be those of a wide font.
+//! The widths of letters are unknown here; they are assumed to be those of a wide font.
 
-/// For which screen a chart is drawn.
+/// Screen for which a chart is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Screen {
     Broad,
@@ -12,13 +12,13 @@ pub(super) enum Screen {
 
 /// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
-/// Width of a letter, on average, of text in 12 pixels.
+/// Average width of a letter in text of 12 pixels.
 pub(super) const LETTER: f64 = 7.2;
 
 impl Screen {
     pub(super) const BOTH: [Screen; 2] = [Screen::Broad, Screen::Slim];
 
-    /// Of the style sheet.
+    /// Returns the class in the style sheet.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Screen::Broad => "chart broad",
@@ -26,7 +26,7 @@ impl Screen {
         }
     }
 
-    /// In pixels, where letters are 12 high.
+    /// Returns the width in pixels, for letters with a height of 12.
     pub(super) const fn width(self) -> f64 {
         match self {
             Screen::Broad => 1040.0,
@@ -35,12 +35,12 @@ impl Screen {
     }
 }
 
-/// Pixels of a text.
+/// Returns the width of a text in pixels.
 pub(super) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// Words in lines of at most so many letters; a longer word is a line of its own.
+/// Splits words into lines of at most this number of letters; a longer word is a line of its own.
 pub(super) fn lines(text: &str, letters: usize) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -55,7 +55,8 @@ pub(super) fn lines(text: &str, letters: usize) -> Vec<String> {
     all
 }
 
-/// A name of at most so many letters: of a longer one the beginning and the end, which is where names of pools differ.
+/// Returns a name of at most this number of letters. A longer name keeps its beginning and its end, where names of
+/// pools differ.
 pub(super) fn short(name: &str, letters: usize) -> String {
     let all: Vec<char> = name.chars().collect();
     if all.len() <= letters {
@@ -67,7 +68,7 @@ pub(super) fn short(name: &str, letters: usize) -> String {
     parts.concat().into_iter().collect()
 }
 
-/// As SVG has it.
+/// Returns a number as SVG writes it.
 pub(super) fn px(value: f64) -> String {
     format!("{value:.1}")
 }

@@ -1,4 +1,4 @@
-//! The answer of `drivelab choose` in sentences: the first is the verdict, of at most [`LENGTH`] characters.
+//! The answer of `drivelab choose` in sentences: the first is the verdict, with at most [`LENGTH`] characters.
 
 use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
 use study::decide::syncs::Syncs;
@@ -7,10 +7,10 @@ use text::digits::{count, digits, duration, microseconds};
 use super::life::years_of;
 use super::reading;
 
-/// Most characters of the first sentence.
+/// Maximum characters of the first sentence.
 pub const LENGTH: usize = 160;
 
-/// The verdict; then what seeds say of ties, what is best by other criteria, and what the runs do not show.
+/// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
 pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
     let meets = answer.candidates.iter().any(|one| one.meets);
     let mut lines: Vec<String> = needs_log(request, answer).into_iter().collect();
@@ -50,7 +50,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
     lines
 }
 
-/// Said of a load that does not use a log.
+/// Returns a note for a load that does not use a log.
 fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
     let source = request.load.facts().source;
     match answer.syncs? {
@@ -65,7 +65,7 @@ fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
     }
 }
 
-/// The first of these texts that is short enough, or the last.
+/// Returns the first of these texts that is short enough, or the last.
 fn shortest_that_fits(texts: impl IntoIterator<Item = String>) -> String {
     let mut last = String::new();
     for text in texts {
@@ -123,7 +123,7 @@ fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
     ])
 }
 
-/// How many meet, of how many, and what.
+/// Returns the number of candidates that meet the limits, of how many, and the limits.
 fn within(request: &Request, answer: &Answer) -> String {
     let meet = answer.candidates.iter().filter(|one| one.meets).count();
     let all = answer.candidates.len() + answer.unfit.len();
@@ -137,7 +137,7 @@ fn within(request: &Request, answer: &Answer) -> String {
     }
 }
 
-/// Limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
+/// Returns limits and the rate, after "those": "within p99 < 1 ms at 50 k IOPS".
 fn conditions(request: &Request, one: bool) -> Option<String> {
     let rate = request.load.offered_iops().map(count);
     match (request.slo.limits.is_empty(), rate) {
@@ -151,9 +151,9 @@ fn conditions(request: &Request, one: bool) -> Option<String> {
     }
 }
 
-/// Which of those that the verdict names do not last the years that were asked for.
+/// Returns which of the drives in the verdict do not last the requested years.
 fn worn(request: &Request, answer: &Answer, best: &Best) -> String {
-    // That verdict says so itself.
+    // That verdict already states it.
     if best.by == Measure::Years {
         return String::new();
     }
@@ -210,7 +210,7 @@ fn none_meets(request: &Request, answer: &Answer) -> String {
     let nearest = answer.nearest().map_or_else(String::new, |one| {
         format!(" Nearest: {}, {}.", one.drive, missed(one))
     });
-    // What is not known is not taken to be met, and not to be missed either.
+    // An unknown figure counts neither as met nor as missed.
     let known = answer.candidates.iter();
     let known = known.filter(|one| one.readings.iter().any(|it| it.met == Some(false)));
     let none = match known.count() + answer.unfit.len() == all {
@@ -224,7 +224,7 @@ fn none_meets(request: &Request, answer: &Answer) -> String {
     ])
 }
 
-/// Said where no drive completes what arrives.
+/// Returns a note if no drive completes the arriving I/Os.
 fn none_keeps_up(request: &Request, answer: &Answer) -> Option<String> {
     let rate = request.load.offered_iops()?;
     let known = answer.candidates.iter();
@@ -245,7 +245,7 @@ fn none_keeps_up(request: &Request, answer: &Answer) -> Option<String> {
     })
 }
 
-/// What limits the rate of pools with an intent log.
+/// Returns the bottleneck of pools with an intent log.
 fn binds(answer: &Answer) -> Option<String> {
     let known = answer.candidates.iter();
     let known = known.filter_map(|one| Some(format!("{}: {}", one.drive, one.binds?.words())));
@@ -254,7 +254,7 @@ fn binds(answer: &Answer) -> Option<String> {
         .then(|| format!("What limits each at its own maximum: {}.", known.join("; ")))
 }
 
-/// What each of those that are not told apart does, by seed.
+/// Returns the figures by seed of the tied candidates.
 fn ties(request: &Request, best: &Best) -> Option<String> {
     if best.ties.is_empty() {
         return None;
@@ -266,9 +266,9 @@ fn ties(request: &Request, best: &Best) -> Option<String> {
     Some(format!("By seed: {}.", shown.join(", ")))
 }
 
-/// What is best by the criteria that the verdict does not go by.
+/// Returns the best candidates by the other criteria.
 fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
-    // At a given rate IOPS only say that drives kept up.
+    // At a given rate, IOPS only show whether drives kept up.
     let paced = request.load.offered_iops().is_some() || request.load.is_trace();
     let own = answer
         .candidates
@@ -292,7 +292,7 @@ fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
     (!others.is_empty()).then(|| format!("Otherwise {}.", others.join("; ")))
 }
 
-/// What is not told of write buffers that the runs did not fill.
+/// Returns a note on write buffers that the runs did not fill.
 fn buffers(answer: &Answer) -> Option<String> {
     let full = answer.candidates.iter();
     let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
@@ -304,7 +304,7 @@ fn buffers(answer: &Answer) -> Option<String> {
     ))
 }
 
-/// Others that are not told apart from the best.
+/// Returns the candidates that are tied with the best.
 fn or_ties(best: &Best) -> String {
     let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
     match best.ties.len() <= NAMED {
@@ -313,7 +313,7 @@ fn or_ties(best: &Best) -> String {
     }
 }
 
-/// What is told of one that is not told apart from another.
+/// Returns the range of a candidate that is tied with another.
 fn spread(request: &Request, drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
     let [least, most] = by_seed.map(|value| figure(request, by, value));
     let unit = most.rfind(' ').map_or("", |at| &most[at..]);
@@ -324,7 +324,7 @@ fn spread(request: &Request, drive: &str, by: Measure, value: f64, by_seed: [f64
     }
 }
 
-/// Limits that are not known of some candidates, and why.
+/// Returns limits that are unknown for some candidates, and why.
 pub(super) fn unknown(answer: &Answer) -> Option<String> {
     let readings = answer.candidates.iter().flat_map(|one| &one.readings);
     let mut few: Vec<(&str, &str)> = Vec::new();
@@ -341,7 +341,7 @@ pub(super) fn unknown(answer: &Answer) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What a candidate misses.
+/// Returns the limits that a candidate misses.
 fn missed(candidate: &Candidate) -> String {
     let missed = candidate
         .readings
@@ -358,7 +358,7 @@ fn limits(request: &Request) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// A figure with its unit; years that are fewer than those asked for say so.
+/// Returns a figure with its unit; fewer years than requested are marked.
 fn figure(request: &Request, by: Measure, value: f64) -> String {
     match by {
         Measure::Usd => format!("{} USD", digits(value)),

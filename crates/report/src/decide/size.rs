@@ -1,4 +1,4 @@
-//! How large a log, a write buffer or a read cache should be: `drivelab size`.
+//! Size of a log, a write buffer or a read cache: `drivelab size`.
 
 use serde_json::{Value, json};
 use study::decide::size::{Answer, BufferRule, Request, Row};
@@ -9,7 +9,7 @@ use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, known_and_again, percent, range, reading_within, seeds};
 
-/// What a cache of this size hits, beside the largest that was tried.
+/// Returns the hit ratio of a cache of this size, compared with the largest tried size.
 fn hits(row: &Row, last: &Row, request: &Request) -> String {
     let simulated = row.hits.map(|hits| hits[0]);
     let slower = row
@@ -31,7 +31,7 @@ fn hits(row: &Row, last: &Row, request: &Request) -> String {
     )
 }
 
-/// The rule for a write buffer.
+/// Returns the rule for a write buffer.
 fn buffer(rule: &BufferRule, answer: &Answer) -> String {
     let capped = match rule.bytes > rule.limit_bytes as f64 {
         true => format!(
@@ -56,7 +56,7 @@ fn buffer(rule: &BufferRule, answer: &Answer) -> String {
     )
 }
 
-/// From which size on writes are not held back.
+/// Returns the size at and above which writes are not delayed.
 fn pressure(request: &Request, answer: &Answer) -> String {
     let seeds = seeds(request.conditions.seed, request.conditions.seeds);
     let load = &answer.load.source;
@@ -75,7 +75,7 @@ fn pressure(request: &Request, answer: &Answer) -> String {
     }
 }
 
-/// From when on writes are held back.
+/// Returns the time after which writes are delayed.
 fn pressed(row: &Row) -> String {
     match (row.never_pressed, row.pressed_seconds) {
         (Some(true), _) => String::from("never"),
@@ -84,14 +84,14 @@ fn pressed(row: &Row) -> String {
     }
 }
 
-/// How much of a log is in use at most.
+/// Returns the maximum use of a log.
 fn held(answer: &Answer) -> String {
     answer.most_held_bytes.map_or_else(String::new, |held| {
         format!("holds at most {} and ", range(held, bytes_decimal))
     })
 }
 
-/// The answer, in a sentence or two.
+/// Returns the answer, in one or two sentences.
 pub fn answer(request: &Request, answer: &Answer) -> String {
     let mut said = Vec::new();
     if let Some(rule) = &answer.rule {
@@ -137,7 +137,7 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
     format!("{}: {}.", answer.drive, said.join("; "))
 }
 
-/// A line for each size.
+/// Returns a table with a line for each size.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let rows = || answers.iter().flat_map(|answer| &answer.rows);
     let (logs, buffers, caches) = (
@@ -159,7 +159,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     table.set_header(header);
     let cells = |drive: &str, row: &Row| {
-        // Logs and caches are sized by powers of two, buffers as their drives are.
+        // Logs and caches have powers of two as sizes; buffers have those of their drives.
         let size = match buffers {
             true => bytes_decimal(row.bytes as f64),
             false => bytes_binary(row.bytes as f64),
@@ -187,7 +187,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// How it was found.
+/// Returns the method.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let mut lines = Vec::new();
     for rule in answers
@@ -243,7 +243,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     known_and_again(lines, drives, command, width)
 }
 
-/// Everything as JSON.
+/// Returns everything as JSON.
 pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
     let asked = json!({
         "slo": request.slo.text(),

@@ -1,4 +1,5 @@
-//! fio's latency buckets: 64 to each power of two, each named by its middle; values from 2^34 ns share the last.
+//! fio's latency buckets: 64 for each power of two, each named by its middle; values at and above 2^34 ns share the
+//! last.
 
 use statistics::Histogram;
 
@@ -6,7 +7,7 @@ const BITS: u32 = 6;
 const GROUPS: u32 = 29;
 const LAST: u64 = ((GROUPS << BITS) - 1) as u64;
 
-/// The bucket of a latency in nanoseconds.
+/// Returns the bucket of a latency in nanoseconds.
 fn index_of(ns: u64) -> u64 {
     let bits = u64::BITS - ns.leading_zeros();
     if bits <= BITS + 1 {
@@ -17,7 +18,7 @@ fn index_of(ns: u64) -> u64 {
     index.min(LAST)
 }
 
-/// The latency in nanoseconds that stands for a bucket.
+/// Returns the latency in nanoseconds that represents a bucket.
 fn value_of(index: u64) -> u64 {
     if index < 2 << BITS {
         return index;
@@ -27,7 +28,8 @@ fn value_of(index: u64) -> u64 {
     low + (1 << shift) / 2
 }
 
-/// A histogram in fio's buckets: the value that stands for each, rising, and how many are in it. Empty ones are left out.
+/// Returns a histogram in fio's buckets: the value that represents each, ascending, and its count. Empty buckets are
+/// omitted.
 pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
     for (low, _, count) in histogram.buckets() {
@@ -40,7 +42,8 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     bins
 }
 
-/// The value of the first bucket that holds each percentile's sample, as fio reports percentiles. `percentiles` rise.
+/// Returns the value of the first bucket that contains each percentile's sample, as fio reports percentiles.
+/// `percentiles` are ascending.
 pub(super) fn percentiles(bins: &[(u64, u64)], percentiles: &[f64]) -> Vec<(f64, u64)> {
     let total: u64 = bins.iter().map(|&(_, count)| count).sum();
     let mut found = Vec::with_capacity(percentiles.len());
@@ -54,14 +57,14 @@ pub(super) fn percentiles(bins: &[(u64, u64)], percentiles: &[f64]) -> Vec<(f64,
             found.push((percent, value));
         }
     }
-    // Rounding may leave 100 % a hair above the last sample.
+    // Rounding may place 100 % slightly above the last sample.
     if let Some(&(last, _)) = bins.last() {
         found.extend(rest.map(|&percent| (percent, last)));
     }
     found
 }
 
-/// Upper ends of fio's classes of latency, in units of ns, us and ms.
+/// Upper ends of fio's latency classes, in units of ns, us and ms.
 pub(super) const CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 /// Shares of completion latencies by class.
@@ -76,7 +79,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Counts all of `histogram`; a bucket belongs where its middle lies.
+    /// Counts all of `histogram`; a bucket belongs to the class that contains its middle.
     pub(super) fn add(&mut self, histogram: &Histogram) {
         let class = |value: u64| CLASSES.iter().position(|&end| value < end);
         for (low, width, count) in histogram.buckets() {
@@ -119,7 +122,7 @@ mod tests {
         ] {
             assert_eq!(value_of(index_of(ns)), value, "{ns}");
         }
-        // Past its range everything is in the last bucket, whose middle is 2^34 - 2^26.
+        // Above its range everything is in the last bucket, whose middle is 2^34 - 2^26.
         assert_eq!(value_of(index_of(u64::MAX)), (1 << 34) - (1 << 26));
     }
 
@@ -134,7 +137,7 @@ mod tests {
         for window in bins.windows(2) {
             assert!(window[0].0 < window[1].0);
         }
-        // A full bucket between 65536 and 131072 holds 1024 values.
+        // A bucket between 65536 and 131072 contains 1024 values.
         assert!(
             bins.iter()
                 .filter(|&&(value, _)| value > 65_536 && value < 98_000)

@@ -1,6 +1,6 @@
 //! Virtual seconds as a date, in C's form.
 
-/// `seconds` since 1 January 1970 (UTC): `Thu Jan  1 00:01:00 1970`.
+/// Returns `seconds` since 1 January 1970 (UTC) as a date: `Thu Jan  1 00:01:00 1970`.
 pub(super) fn date(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [(&str, u64); 12] = [

@@ -1,4 +1,5 @@
-//! The same jobs on several drives: one table, and one JSON document in which each drive's entry is fio's own document.
+//! The same jobs on several drives: one table, and one JSON document in which each drive's entry is fio's own
+//! document.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ use super::json::{document, print};
 use super::rows::rows;
 use super::{Formats, Report};
 
-/// The drives in these forms, JSON first; the table fits a terminal of this width.
+/// Returns the drives in these formats, JSON first; the table fits a terminal of this width.
 pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> String {
     let mut out = String::new();
     if let Some(detail) = formats.json {
@@ -38,7 +39,7 @@ pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> Strin
     out
 }
 
-/// A line for each job, direction and drive, the drives of one job beneath each other.
+/// Returns a line for each job, direction and drive, with the drives of one job below each other.
 fn table(reports: &[Report], width: Width) -> String {
     let mut table = plain();
     table.set_header([

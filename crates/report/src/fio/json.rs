@@ -18,7 +18,7 @@ use super::{Report, VERSION, clock};
 use crate::over_time::columns;
 use crate::phases;
 
-/// How much of each histogram is given.
+/// Level of detail of each histogram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Detail {
     /// Percentiles (`json`).
@@ -27,12 +27,12 @@ pub(super) enum Detail {
     Bins,
 }
 
-/// The run as fio's JSON, with a newline at its end.
+/// Returns the run as fio's JSON, with a newline at its end.
 pub(super) fn json(report: &Report, detail: Detail) -> String {
     print(&Value::Object(document(report, detail)))
 }
 
-/// fio's document of the run.
+/// Returns fio's document of the run.
 pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
     let rows = rows::rows(report);
     let groups = rows::groups(&rows);
@@ -50,7 +50,7 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
     root.insert("jobs".into(), jobs.into());
     root.insert("disk_util".into(), value!([disk(report)]));
     let members = rows::members(report);
-    // fio knows none: programs that read its json need not either.
+    // fio has no such members, so programs that read its JSON need not support them.
     if detail == Detail::Bins && members.len() > 1 {
         let member = |(name, it): &(&str, Member)| {
             value!({
@@ -94,7 +94,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
     let mut object = Map::new();
     object.insert("jobname".into(), job.name.as_str().into());
     object.insert("groupid".into(), row.group.into());
-    // EIO, as fio has it when a drive fails a command.
+    // EIO, as in fio when a drive fails a command.
     object.insert(
         "error".into(),
         (if row.errors() > 0 { 5 } else { 0 }).into(),
@@ -174,7 +174,7 @@ fn direction(way: &Way, group: &GroupWay, row: &Row, detail: Detail) -> Value {
     })
 }
 
-/// A row's mean bandwidth (KiB/s) in percent of its group's; 0 without samples.
+/// Returns a row's mean bandwidth (KiB/s) in percent of its group's; 0 without samples.
 pub(super) fn share_of_group(mean_kib: f64, samples: u64, group: &GroupWay) -> f64 {
     if samples == 0 {
         return 0.0;
@@ -213,7 +213,7 @@ fn latency(histogram: &Histogram, percentiles: bool, row: &Row, detail: Detail) 
     Value::Object(object)
 }
 
-/// `part` in percent of `whole`; 0 of nothing.
+/// Returns `part` in percent of `whole`; 0 if `whole` is 0.
 pub(super) fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         100.0 * part / whole
@@ -232,7 +232,7 @@ fn add_processor(object: &mut Map<String, Value>, row: &Row) {
     }
 }
 
-/// Shares in percent as fio shows them: what is there at all is at least `least`.
+/// Returns shares in percent as fio shows them: a count above zero is at least `least`.
 pub(super) fn shares(counts: &[u64], total: u64, least: f64) -> Vec<f64> {
     counts
         .iter()
@@ -285,7 +285,7 @@ fn add_distributions(object: &mut Map<String, Value>, row: &Row) {
     );
 }
 
-/// Completion latencies of all directions by class.
+/// Returns completion latencies of all directions by class.
 pub(super) fn classes(row: &Row) -> Classes {
     let mut classes = Classes::default();
     for way in &row.ways {
@@ -294,13 +294,13 @@ pub(super) fn classes(row: &Row) -> Classes {
     classes
 }
 
-/// What a steady-state criterion saw, second by second.
+/// Data of a steady-state criterion, second by second.
 pub(super) struct Seconds {
     pub bytes: Vec<u64>,
     pub ios: Vec<u64>,
 }
 
-/// Bytes and I/Os in each of the last seconds of the criterion's window.
+/// Returns bytes and I/Os in each of the last seconds of the criterion's window.
 pub(super) fn seconds(row: &Row, report: &Report) -> Option<Seconds> {
     let steady = row.last.steady_state?;
     let every = report.series_every.ns();
@@ -330,13 +330,13 @@ pub(super) fn seconds(row: &Row, report: &Report) -> Option<Seconds> {
         seconds.bytes.push(bytes);
         seconds.ios.push(ios);
     }
-    // fio gives a place to each second of the window, filled or not.
+    // fio has an entry for each second of the window, filled or not.
     seconds.bytes.resize(window, 0);
     seconds.ios.resize(window, 0);
     Some(seconds)
 }
 
-/// Largest deviation from the mean, and slope of the line through the values, each second one.
+/// Returns the largest deviation from the mean, and the slope of the line through the values, one per second.
 pub(super) fn trend(values: &[u64]) -> (f64, f64) {
     let count = values.len() as f64;
     if values.is_empty() {
@@ -406,7 +406,7 @@ fn disk(report: &Report) -> Value {
     })
 }
 
-/// fio's layout: two blanks a level, ` : ` after a key, six decimals.
+/// fio's layout: two blanks per level, ` : ` after a key, six decimals.
 struct Layout(PrettyFormatter<'static>);
 
 impl Formatter for Layout {

@@ -1,13 +1,15 @@
-//! fio 3.33's own output from a simulated run: its normal text, and its JSON (`json`, `json+`), so that what reads fio's
-//! output reads ours.
+//! fio 3.33's own output from a simulated run: its normal text and its JSON (`json`, `json+`), so that programs which
+//! read fio's output can read ours.
 //!
-//! The schema and the wording are fio's; the figures are the model's. Where a real run has what a model has not:
-//! - time: a run begins on 1 January 1970, and virtual seconds are counted from there (the same run gives the same bytes);
+//! The schema and the wording are fio's; the figures are the model's. Differences from a real run:
+//! - time: a run begins on 1 January 1970, and virtual seconds are counted from there (the same run gives the same
+//!   bytes);
 //! - `pid`, context switches and page faults are 0;
-//! - sizes of submissions and reaps follow from the batch options, as the simulation batches so;
-//! - the disk's `util` is time in queue over time, at most 100 %: an upper bound where more than one I/O is in flight.
+//! - sizes of submissions and reaps follow from the batch options, because the simulation batches accordingly;
+//! - the disk's `util` is time in queue divided by time, at most 100 %: an upper bound if more than one I/O is in
+//!   flight.
 //!
-//! Rates are taken over nanoseconds, not over fio's milliseconds, which would be coarse for short runs.
+//! Rates are computed over nanoseconds, not over fio's milliseconds, which would be inaccurate for short runs.
 
 mod bins;
 mod clock;
@@ -30,23 +32,23 @@ pub use drives::print_drives;
 
 use json::Detail;
 
-/// Version whose output this is, as fio names it.
+/// Version of the output, as fio names it.
 const VERSION: &str = "fio-3.33";
 
-/// A run and its surroundings, as far as fio's output shows them.
+/// A run with the surroundings that fio's output shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The jobs that ran.
     pub jobs: &'a [Job],
     /// Options of global sections.
     pub globals: &'a [(String, String)],
-    /// What came out.
+    /// Outcome of the run.
     pub outcome: &'a Outcome,
     /// The drive's short name, shown as the disk.
     pub drive: &'a str,
     /// Names of a pool's members; empty for a drive.
     pub members: &'a [String],
-    /// Interval of the outcome's series; zero if it has none.
+    /// Interval of the outcome's series; zero without a series.
     pub series_every: Span,
 }
 
@@ -58,7 +60,7 @@ pub struct Formats {
 }
 
 impl Default for Formats {
-    /// fio's: normal text.
+    /// Returns fio's default: normal text.
     fn default() -> Formats {
         Formats {
             normal: true,
@@ -70,7 +72,7 @@ impl Default for Formats {
 impl FromStr for Formats {
     type Err = String;
 
-    /// A list such as `json` or `normal,json+`.
+    /// Parses a list such as `json` or `normal,json+`.
     fn from_str(list: &str) -> Result<Formats, String> {
         let mut formats = Formats {
             normal: false,
@@ -97,7 +99,7 @@ impl FromStr for Formats {
     }
 }
 
-/// The run in these forms, in fio's order: the jobs, JSON, then the text.
+/// Returns the run in these formats, in fio's order: the jobs, JSON, then the text.
 pub fn print(report: &Report, formats: Formats) -> String {
     let mut out = String::new();
     if formats.normal {
@@ -112,7 +114,8 @@ pub fn print(report: &Report, formats: Formats) -> String {
     out
 }
 
-/// A sentence for each job whose threads start over a large part of its run: its rate is that of fewer threads than it has.
+/// Returns a sentence for each job whose threads start over a large part of its run, so that its rate is that of fewer
+/// threads.
 pub fn spread_starts(jobs: &[Job], outcome: &Outcome) -> Vec<String> {
     let of_job = |(job, threads, window): (usize, usize, Window)| {
         format!(

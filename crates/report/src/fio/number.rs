@@ -1,6 +1,6 @@
-//! Figures as fio prints them: so many digits and a unit prefix.
+//! Figures as fio prints them: a limited number of digits with a unit prefix.
 
-/// Units after the prefix.
+/// Unit after the prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     None,
@@ -20,8 +20,8 @@ impl Unit {
     }
 }
 
-/// `number` (in bytes, also where bits are printed) in at most `digits` digits and point: divided by 1024 (`binary`) or
-/// 1000 until its whole part fits, with as many decimals as there is room for.
+/// Returns `number` (in bytes, even if bits are printed) with at most `digits` digits and a decimal point: it is
+/// divided by 1024 (`binary`) or 1000 until its whole part fits, with as many decimals as there is space for.
 pub(super) fn short(number: u64, digits: usize, binary: bool, unit: Unit) -> String {
     let prefixes = if binary {
         ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]

@@ -1,4 +1,4 @@
-//! What fio reports as one job: a thread, or all threads of a group with `group_reporting`.
+//! Rows of fio's report: a thread, or all threads of a group with `group_reporting`.
 
 use model::Span;
 
@@ -38,7 +38,7 @@ impl Samples {
         samples
     }
 
-    /// Rates of threads that report together add up, as fio adds them.
+    /// Adds rates of threads that report together, as fio does.
     fn add(&mut self, other: &Samples) {
         self.count += other.count;
         self.min += other.min;
@@ -62,12 +62,12 @@ pub(super) struct Way {
     pub ios: u64,
     pub bytes: u64,
     pub errors: u64,
-    /// From the first start to the last completion; `None` if there was no I/O.
+    /// From the first start to the last completion; `None` without I/O.
     pub window: Option<Window>,
     pub submission: Histogram,
     pub completion: Histogram,
     pub latency: Histogram,
-    /// KiB a second.
+    /// Bandwidth in KiB/s.
     pub bandwidth: Samples,
     pub iops: Samples,
 }
@@ -112,12 +112,12 @@ impl Way {
         self.iops.add(&other.iops);
     }
 
-    /// Milliseconds as fio shows them: at least 1 where there was I/O.
+    /// Returns milliseconds as fio shows them: at least 1 if there was I/O.
     pub(super) fn runtime_ms(&self) -> u64 {
         self.over().ns().div_ceil(1_000_000)
     }
 
-    /// How long it was counted.
+    /// Returns the counted time.
     fn over(&self) -> Span {
         self.window.map_or(Span::ZERO, Window::length)
     }
@@ -131,12 +131,12 @@ impl Way {
     }
 }
 
-/// From the first start of either to the last completion.
+/// Returns the window from the first start of either to the last completion.
 pub(super) fn joined(one: Option<Window>, other: Option<Window>) -> Option<Window> {
     one.into_iter().chain(other).reduce(Window::with)
 }
 
-/// A count over a time; 0 over no time.
+/// Returns a count divided by a time; 0 for no time.
 pub(super) fn per_second(count: u64, over: Span) -> f64 {
     if over == Span::ZERO {
         0.0
@@ -145,7 +145,7 @@ pub(super) fn per_second(count: u64, over: Span) -> f64 {
     }
 }
 
-/// Bandwidth (KiB/s) and IOPS in the whole intervals in which the thread was counted.
+/// Returns bandwidth (KiB/s) and IOPS in the whole intervals in which the thread was counted.
 fn samples(
     series: &[Interval],
     thread: &ThreadOutcome,
@@ -169,32 +169,32 @@ fn samples(
     )
 }
 
-/// What fio shows as one job.
+/// A row that fio shows as one job.
 #[derive(Clone, Debug)]
 pub(super) struct Row<'a> {
-    /// The first job in it: name, units, and how directions are told apart.
+    /// The first job in it: its name, units, and separation of directions are shown.
     pub job: &'a Job,
-    /// The last job in it, whose options, percentiles, latency target and steady state fio shows.
+    /// The last job in it: fio shows its options, percentiles, latency target and steady state.
     pub last: &'a Job,
     pub group: u32,
     pub members: u32,
-    /// Reads, writes, trims; with unified reporting all is in the first.
+    /// Reads, writes, trims; with unified reporting, everything is in the first.
     pub ways: [Way; 3],
     pub sync: Way,
     pub user: Span,
     pub system: Span,
-    /// Sum of the threads' times.
+    /// Sum of the threads' run times.
     pub run: Span,
     pub depths: [u64; 7],
     /// Submissions and reaps by size: none, up to 4, 8, 16, 32, 64, more.
     pub submits: [u64; 7],
     pub completes: [u64; 7],
     pub latency_depth: u32,
-    /// Threads in it, for what is looked up late.
+    /// Threads in it, for later look-ups.
     pub threads: Vec<&'a ThreadOutcome>,
 }
 
-/// fio's class of a batch of `count`.
+/// Returns fio's class of a batch of `count`.
 fn batch_class(count: u32) -> usize {
     match count {
         0 => 0,
@@ -263,17 +263,17 @@ impl<'a> Row<'a> {
         self.threads.extend(&other.threads);
     }
 
-    /// I/Os in all directions.
+    /// Returns the I/Os in all directions.
     pub(super) fn ios(&self) -> u64 {
         self.ways.iter().map(|way| way.ios).sum()
     }
 
-    /// Failed I/Os in all directions.
+    /// Returns the failed I/Os in all directions.
     pub(super) fn errors(&self) -> u64 {
         self.ways.iter().map(|way| way.errors).sum()
     }
 
-    /// All directions as one.
+    /// Returns all directions as one.
     pub(super) fn mixed(&self) -> Way {
         mixed(&self.ways)
     }
@@ -287,7 +287,7 @@ fn mixed(ways: &[Way; 3]) -> Way {
     all
 }
 
-/// The rows of a run, in fio's order.
+/// Returns the rows of a run, in fio's order.
 pub(super) fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows: Vec<Row> = Vec::new();
     for thread in &report.outcome.threads {
@@ -328,13 +328,13 @@ impl GroupWay {
         self.fastest = self.fastest.max(rate);
     }
 
-    /// Bytes a second of the group.
+    /// Returns the rate of the group in bytes per second.
     pub(super) fn rate(&self) -> f64 {
         per_second(self.bytes, self.window.map_or(Span::ZERO, Window::length))
     }
 }
 
-/// Directions of each reporting group, by its number.
+/// Returns the directions of each reporting group, by its number.
 pub(super) fn groups(rows: &[Row]) -> Vec<[GroupWay; 3]> {
     let mut groups: Vec<[GroupWay; 3]> = Vec::new();
     for row in rows {
@@ -349,20 +349,20 @@ pub(super) fn groups(rows: &[Row]) -> Vec<[GroupWay; 3]> {
     groups
 }
 
-/// The members of a pool with their names, in order; none of a drive.
+/// Returns the members of a pool with their names, in order; empty for a drive.
 pub(super) fn members<'a>(report: &'a Report) -> Vec<(&'a str, Member)> {
     let names = report.members.iter().map(|name| &**name);
     names.zip(report.outcome.members()).collect()
 }
 
-/// What the disk saw: by reads and writes, I/Os and milliseconds in queue; and the share of time in use, percent.
+/// Figures of the disk: by reads and writes, I/Os and milliseconds in queue; and the utilisation in percent.
 pub(super) struct Disk {
     pub ios: [u64; 2],
     pub ticks_ms: [u64; 2],
     pub util: f64,
 }
 
-/// The disk's figures over the run.
+/// Returns the disk's figures over the run.
 pub(super) fn disk(report: &Report) -> Disk {
     let mut disk = Disk {
         ios: [0; 2],

@@ -7,7 +7,8 @@ use super::*;
 use lab::{Interval, Measured, ThreadOutcome};
 use workload::job::{LatencyTarget, Mix, Unified};
 
-/// `ios` of 4 KiB in two seconds, of 10, 11, ... 109 us in turn, 1 us of it submission, every tenth ten times as long.
+/// Returns `ios` I/Os of 4 KiB in two seconds, of 10, 11, ... 109 us in turn, of which 1 us is submission; every tenth
+/// takes ten times as long.
 fn measured(ios: u64) -> Measured {
     let mut measured = Measured {
         ios,
@@ -24,7 +25,7 @@ fn measured(ios: u64) -> Measured {
             .completion
             .record(latency.saturating_sub(Span::from_us(1)));
     }
-    // Four half seconds: a quarter of the I/Os each, but for a hundred more in the second than in the third.
+    // Four half seconds with a quarter of the I/Os each, except for a hundred more in the second than in the third.
     for ios in [ios / 4, ios / 4 + 50, ios / 4 - 50, ios / 4] {
         measured.series.push(Interval {
             ios,
@@ -128,7 +129,7 @@ fn figures_in_json_are_those_of_the_run() {
     let readers = &root["jobs"][0];
     assert_eq!(readers["job options"]["rw"], "randread");
     let read = &readers["read"];
-    // Two copies at once: their I/Os and rates add up, their times do not.
+    // Two concurrent copies: their I/Os and rates add up, their times do not.
     assert_eq!(read["total_ios"], 20_000);
     assert_eq!(read["io_bytes"], 20_000 * 4096);
     assert_eq!(read["runtime"], 2_000);
@@ -139,7 +140,7 @@ fn figures_in_json_are_those_of_the_run() {
     assert_eq!(read["clat_ns"]["min"], 9_000);
     assert_eq!(read["clat_ns"]["max"], 1_089_000);
     assert_eq!(read["lat_ns"]["N"], 20_000);
-    // 4,900 to 5,100 I/Os a second in the samples of each copy, as sums.
+    // 4,900 to 5,100 IOPS in the samples of each copy, as sums.
     assert_eq!(
         (&read["iops_min"], &read["iops_max"]),
         (&9_800.into(), &10_200.into())
@@ -169,7 +170,8 @@ fn figures_in_json_are_those_of_the_run() {
     assert_eq!(root["disk_util"][0]["read_ios"], 30_000);
 }
 
-/// Seen with fio 3.33: name and units are those of the first job of a group, percentiles and target those of the last.
+/// Observed with fio 3.33: name and units are those of the first job of a group, percentiles and target those of the
+/// last.
 #[test]
 fn the_last_job_of_a_group_says_which_percentiles_are_shown() {
     let (mut jobs, mut outcome) = two_jobs();

@@ -12,7 +12,7 @@ use super::rows::{self, GroupWay, Row, Samples, Way};
 use super::{Report, VERSION, clock};
 use crate::phases;
 
-/// What fio prints of a run when it has ended.
+/// Appends the text that fio prints at the end of a run.
 pub(super) fn body(out: &mut String, report: &Report) {
     let rows = rows::rows(report);
     let groups = rows::groups(&rows);
@@ -56,7 +56,7 @@ pub(super) fn body(out: &mut String, report: &Report) {
     between_faults(out, report);
 }
 
-/// What was done between faults, if any happened.
+/// Appends the results between faults, if any occurred.
 fn between_faults(out: &mut String, report: &Report) {
     if !report.outcome.phases.is_empty() {
         let table = phases::table(&report.outcome.phases, None);
@@ -64,7 +64,7 @@ fn between_faults(out: &mut String, report: &Report) {
     }
 }
 
-/// A line for each job before the run, and how many start.
+/// Appends a line for each job before the run, and the number that start.
 pub(super) fn heads(out: &mut String, report: &Report) {
     let mut group = 0;
     let (mut threads, mut processes) = (0, 0);
@@ -134,7 +134,7 @@ fn ends(sizes: &BlockSizes) -> (u32, u32) {
     }
 }
 
-/// fio's name of a job's directions.
+/// Returns fio's name of a job's directions.
 fn mode(job: &Job) -> &'static str {
     match (job.mix, job.random) {
         (Mix::Read, false) => "read",
@@ -233,7 +233,7 @@ fn direction(out: &mut String, name: &str, way: &Way, group: &GroupWay, row: &Ro
     over_time(out, way, group, &figures);
 }
 
-/// How a job's rates are shown.
+/// Format of a job's rates.
 struct Figures {
     digits: usize,
     binary: bool,
@@ -254,7 +254,7 @@ impl Figures {
     }
 }
 
-/// Rates in samples over time.
+/// Appends rates in samples over time.
 fn over_time(out: &mut String, way: &Way, group: &GroupWay, figures: &Figures) {
     let bandwidth = way.bandwidth;
     if bandwidth.count > 0 {
@@ -297,7 +297,7 @@ fn over_time(out: &mut String, way: &Way, group: &GroupWay, figures: &Figures) {
     }
 }
 
-/// One line of minimum, maximum, mean and deviation, in a unit that fits them.
+/// Appends a line of minimum, maximum, mean and deviation, in a suitable unit.
 fn latency(out: &mut String, name: &str, histogram: &Histogram) {
     let (Some(min), Some(max)) = (histogram.min(), histogram.max()) else {
         return;
@@ -321,7 +321,7 @@ fn latency(out: &mut String, name: &str, histogram: &Histogram) {
     );
 }
 
-/// The table of percentiles.
+/// Appends the table of percentiles.
 fn percentiles(out: &mut String, name: &str, histogram: &Histogram, job: &Job) {
     let found = bins::percentiles(&bins::bins(histogram), &job.percentile_list);
     let (Some(&(_, min)), Some(&(_, max))) = (found.first(), found.last()) else {
@@ -359,7 +359,7 @@ fn percentiles(out: &mut String, name: &str, histogram: &Histogram, job: &Job) {
     }
 }
 
-/// Shares of completion latencies by class, five a line.
+/// Appends shares of completion latencies by class, five per line.
 fn latency_classes(out: &mut String, row: &Row) {
     let classes = classes(row);
     let names = [
@@ -383,7 +383,7 @@ fn latency_classes(out: &mut String, row: &Row) {
     }
 }
 
-/// Processor, depths, counts.
+/// Appends processor, depths, counts.
 fn tail(out: &mut String, row: &Row) {
     let run = row.run.seconds();
     let _ = writeln!(
@@ -460,7 +460,7 @@ fn steady_state(out: &mut String, row: &Row, report: &Report) {
     );
 }
 
-/// What all jobs of a group did together.
+/// Appends the totals of a group's jobs.
 fn group_status(out: &mut String, index: usize, group: &[GroupWay; 3], shown: Option<&Row>) {
     let _ = writeln!(out, "\nRun status group {index} (all jobs):");
     let Some(row) = shown else { return };

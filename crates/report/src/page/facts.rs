@@ -1,4 +1,4 @@
-//! The parts of the page that are text: header, verdict, drives, method.
+//! The textual parts of the page: header, verdict, drives, method.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use study::review::summary::{self, FirstFigures};
 use text::digits::{bytes_decimal, count, megabytes_a_second, microseconds};
 use text::words::listed;
 
-/// Short names of the drives.
+/// Returns the short names of the drives.
 fn labels(review: &Review) -> Vec<String> {
     review
         .drives
@@ -23,23 +23,23 @@ fn labels(review: &Review) -> Vec<String> {
 
 pub(super) fn title(review: &Review) -> String {
     match &review.drives[..] {
-        // Nothing to tell it apart from.
+        // There is nothing to distinguish it from.
         [one] => one.name.clone(),
         _ => listed(&labels(review)),
     }
 }
 
-/// A sample of a drive's line, which the scripts draw.
+/// Returns a sample of a drive's line, which the scripts draw.
 fn swatch(drive: usize) -> Markup {
     html! { canvas class="swatch" width="68" height="24" data-drive=(drive) aria-hidden="true" {} }
 }
 
-/// A table that may be wider than the screen.
+/// Returns a table that may be wider than the screen.
 fn wide(name: &str, table: &Markup) -> Markup {
     html! { div class="scroll" tabindex="0" role="region" aria-label=(name) { (table) } }
 }
 
-/// What the page begins with; `lead` is its first chart.
+/// Returns the beginning of the page; `lead` is its first chart.
 pub(super) fn header(review: &Review, title: &str, lead: &Markup) -> Markup {
     let suite = match review.suite.as_str() {
         "quick" => "Quick",
@@ -67,7 +67,7 @@ pub(super) fn header(review: &Review, title: &str, lead: &Markup) -> Markup {
     }
 }
 
-/// The first figures of each drive.
+/// Returns the headline figures of each drive.
 pub(super) fn cards(review: &Review) -> Markup {
     html! {
         div class="cards" {
@@ -120,9 +120,9 @@ pub(super) fn verdict(review: &Review, title_of: impl Fn(&str) -> &'static str) 
     }
 }
 
-/// A table of a chapter's workloads: a row for each workload, direction and drive.
+/// Returns a table of a chapter's workloads: a row for each workload, direction and drive.
 pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> Markup {
-    // Where there is one drive only its name in every row says nothing.
+    // With a single drive, its name in every row is redundant.
     let several = review.drives.len() > 1;
     let table = html! {
         table class="yours" {
@@ -163,7 +163,7 @@ pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> Markup {
     wide(title, &table)
 }
 
-/// I/Os a second, throughput and latency.
+/// Returns IOPS, throughput and latency.
 fn cells(figures: &Figures) -> [String; 5] {
     let percentile = |us: Option<f64>| us.map_or("–".to_owned(), microseconds);
     [
@@ -229,7 +229,7 @@ pub(super) fn drives(review: &Review) -> Markup {
                 }
             }
             tbody {
-                // What only pools have stands there where there is one.
+                // Rows that only pools have are shown if there is a pool.
                 @for (name, cell) in SPECIFICATIONS.iter().filter(|(name, cell)| {
                     *name != "Promise of the pool" || review.drives.iter().any(|it| cell(it).is_some())
                 }) {
@@ -329,7 +329,7 @@ pub(super) fn method(review: &Review) -> Markup {
     }
 }
 
-/// A point's job: once if all drives ran the same, else the lines that differ by drive.
+/// Returns a point's job: once if all drives ran the same, otherwise the lines that differ by drive.
 fn job(point: &Point, labels: &[String]) -> Markup {
     let mut by_text: Vec<(&str, Vec<&str>)> = Vec::new();
     for (found, label) in point.results.iter().zip(labels) {

@@ -1,9 +1,8 @@
-//! The page of `drivelab lab`: drives and pools put together from the catalogue, a job file, and what comes out of it, all
-//! in one file.
+//! The page of `drivelab lab`: drives and pools composed from the catalogue, a job file, and its results, in one file.
 //!
-//! The model runs inside the page (`simulate.rs` has the engine); words and empty places are written here, and filled by
-//! `script/lab.js`. It shares charts, bars of the anatomy, tables and look with the review's page. Left out: several
-//! seeds, faults and traces, for which the page shows the command to go on with.
+//! The model runs inside the page (`simulate.rs` has the engine). Texts and placeholders are written here and filled
+//! by `script/lab.js`. The page shares charts, latency breakdowns, tables and style with the review's page. Not
+//! supported: several seeds, faults and traces, for which the page shows the command to use.
 
 use maud::{Markup, html};
 use model::Part;
@@ -16,7 +15,7 @@ use super::{data, look};
 
 const STYLE: &str = include_str!("style/lab.css");
 
-/// In the order in which they need each other.
+/// Scripts in the order of their dependencies.
 const SCRIPTS: [&str; 14] = [
     include_str!("vendor/uplot/uPlot.iife.min.js"),
     include_str!("script/format.js"),
@@ -36,7 +35,7 @@ const SCRIPTS: [&str; 14] = [
 
 const START: &str = include_str!("script/lab.js");
 
-/// Job files to begin with: what it is, and its text.
+/// Initial job files: description, and text.
 const JOBS: [(&str, &str); 6] = [
     ("Random reads, QD16", include_str!("job/random-read.fio")),
     ("Random writes, QD16", include_str!("job/random-write.fio")),
@@ -58,17 +57,17 @@ const JOBS: [(&str, &str); 6] = [
 /// A drive or pool on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// A name of the catalogue or a pool's expression; with a text, the name of its file.
+    /// Name in the catalogue or a pool's expression; with `toml`, the name of the file.
     pub drive: String,
-    /// The TOML of what is not in the catalogue.
+    /// TOML text of a drive or pool that is not in the catalogue.
     pub toml: Option<String>,
 }
 
-/// The bytes of the page, which begins with these drives and this job file, or else with the first of its own, and with
+/// Returns the bytes of the page. It begins with these drives and this job file, or with its own first ones, and with
 /// these options and values set on the drives.
 pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> String {
     let title = "Drives and pools on a bench";
-    // What charts and bars ask of a review: parts and bands. Its drives come as they are chosen.
+    // Parts and bands, which charts and bars read from a review. Drives are added as the user chooses them.
     let frame = json!({
         "parts": Part::ALL.map(Part::name), "band_edges": BAND_EDGES, "drives": [], "chapters": [],
     });
@@ -106,7 +105,7 @@ pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> St
     look::simulating_page("drivelab lab", &[STYLE], &body)
 }
 
-/// What the scripts fill.
+/// Returns the placeholders that the scripts fill.
 fn places() -> Markup {
     html! {
         main class="lab" {

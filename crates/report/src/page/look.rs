@@ -1,4 +1,4 @@
-//! What all pages share: head, style sheet, the choice of theme.
+//! Parts that all pages share: head, style sheet, choice of theme.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,18 +6,18 @@ use super::{EARLY, STYLES};
 
 const THEME: &str = include_str!("script/theme.js");
 
-/// The page may load nothing.
+/// Security policy: the page may load nothing.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 
-/// The same, but it may run WebAssembly that it carries, in workers that it makes.
+/// Security policy of a page that may run its own WebAssembly in its own workers.
 const POLICY_OF_SIMULATION: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:";
 
-/// A whole page, with further style sheets; what stands in its body comes with its scripts.
+/// Returns a whole page, with additional style sheets; the body contains its scripts.
 pub(crate) fn page(title: &str, styles: &[&str], body: &Markup) -> String {
     under(POLICY, title, styles, body)
 }
 
-/// The same for a page that simulates.
+/// Returns a whole page that simulates.
 pub(super) fn simulating_page(title: &str, styles: &[&str], body: &Markup) -> String {
     under(POLICY_OF_SIMULATION, title, styles, body)
 }
@@ -44,12 +44,12 @@ fn under(policy: &str, title: &str, styles: &[&str], body: &Markup) -> String {
     text
 }
 
-/// A script of ours.
+/// Returns an embedded script.
 pub(crate) fn script(text: &str) -> Markup {
     html! { script { (PreEscaped(text)) } }
 }
 
-/// The brand and the choice of theme.
+/// Returns the brand and the choice of theme.
 pub(crate) fn top_line() -> Markup {
     html! {
         div class="topline" {
@@ -67,7 +67,7 @@ pub(crate) fn top_line() -> Markup {
     }
 }
 
-/// For a page without other scripts: what makes the choice of theme work.
+/// Returns the scripts for the choice of theme, for a page without other scripts.
 pub(crate) fn scripts_of_theme() -> Markup {
     script(&format!(
         "{THEME}\ntheme.start(); addEventListener(\"beforeprint\", theme.beginPrint); \

@@ -1,6 +1,6 @@
-//! Text made fit for the page, beyond what maud escapes: figures beside their units, JSON in a script.
+//! Text for the page, beyond maud's escaping: figures with their units, JSON in a script.
 
-/// The text with each number tied to its unit by a space at which no line breaks.
+/// Returns the text with a non-breaking space between each number and its unit.
 pub(super) fn tied(text: &str) -> String {
     const UNITS: [&str; 17] = [
         "µs", "ms", "ns", "s", "k", "M", "IOPS", "B", "KiB", "MiB", "MB/s", "GB/s", "%", "GB",
@@ -21,7 +21,7 @@ pub(super) fn tied(text: &str) -> String {
     tied
 }
 
-/// JSON as it may stand in a script element: no `<`, so no end tag and no comment can begin.
+/// Returns JSON for a script element: without `<`, so that no end tag and no comment can begin.
 pub(super) fn json_in_script(value: &serde_json::Value) -> String {
     value
         .to_string()

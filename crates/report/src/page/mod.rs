@@ -1,8 +1,8 @@
-//! The page of a review: one HTML file that needs nothing else.
+//! The page of a review: one self-contained HTML file.
 //!
-//! Words, facts and jobs are written here, escaped, so that they are there without scripts; charts and their tables
-//! are drawn by the scripts beside this file from the review's JSON and from what its chapters say of their charts, both
-//! embedded with every `<` escaped. The page loads nothing: its content security policy forbids it.
+//! Texts, facts and jobs are written here, escaped, so that they are visible without scripts. Charts and their tables
+//! are drawn by the scripts in this folder, from the review's JSON and from the chapters' descriptions of their
+//! charts, both embedded with every `<` escaped. The page loads nothing: its content security policy forbids it.
 
 mod facts;
 mod lab;
@@ -23,7 +23,7 @@ const STYLES: [&str; 2] = [
     include_str!("style/page.css"),
 ];
 
-/// In the order in which they need each other.
+/// Scripts in the order of their dependencies.
 const SCRIPTS: [&str; 20] = [
     include_str!("vendor/uplot/uPlot.iife.min.js"),
     include_str!("script/format.js"),
@@ -47,13 +47,13 @@ const SCRIPTS: [&str; 20] = [
     include_str!("script/charts.js"),
 ];
 
-/// Run last: puts the charts into the page.
+/// Run last: inserts the charts into the page.
 const START: &str = include_str!("script/start.js");
 
-/// Run first, before anything is painted: a chosen theme must not flash.
+/// Run first, before anything is painted, so that the page does not flash before a chosen theme is applied.
 const EARLY: &str = include_str!("script/early.js");
 
-/// The bytes of `review.html`.
+/// Returns the bytes of `review.html`.
 pub fn html(review: &Review) -> String {
     let title = facts::title(review);
     let shown = sections(review);
@@ -81,12 +81,12 @@ pub fn html(review: &Review) -> String {
     }
 }
 
-/// Data for the scripts.
+/// Returns data for the scripts.
 fn data(id: &str, value: &serde_json::Value) -> Markup {
     html! { script type="application/json" id=(id) { (PreEscaped(json_in_script(value))) } }
 }
 
-/// The review without its jobs, which are in the page as text, as are the drives' figures.
+/// Returns the review without its jobs and the drives' figures, which are in the page as text.
 fn page_json(review: &Review) -> serde_json::Value {
     let mut value = serde_json::to_value(review).expect("a review has no maps with odd keys");
     for drive in value["drives"].as_array_mut().into_iter().flatten() {
@@ -108,7 +108,7 @@ fn page_json(review: &Review) -> serde_json::Value {
     value
 }
 
-/// What the scripts draw from the review: its charts, each with the chapter that it is of, and what some of them offer.
+/// Returns the data from which scripts draw: the review's charts, each with its chapter, and their choices.
 fn charts_json(review: &Review, shown: &[Section]) -> serde_json::Value {
     let charts = shown.iter().flat_map(|section| {
         section.charts.iter().map(|chart| {
@@ -124,7 +124,7 @@ fn charts_json(review: &Review, shown: &[Section]) -> serde_json::Value {
     })
 }
 
-/// The chart of the first screen, of a review that has its points.
+/// Returns the chart of the first screen, if the review has its points.
 fn lead(review: &Review) -> Markup {
     let figure = html! {
         figure data-chart="lead" class="lead" {
@@ -137,7 +137,7 @@ fn lead(review: &Review) -> Markup {
     }
 }
 
-/// Links to the chapters, which stay in view; scripts put the choice of drives beside them.
+/// Returns links to the chapters, which remain visible; scripts add the choice of drives to them.
 fn contents(review: &Review, shown: &[Section]) -> Markup {
     let chapters = shown.iter().map(|section| (section.id, section.title));
     let verdict = (!review.verdict.is_empty()).then_some(("verdict", "Verdict"));

@@ -1,7 +1,7 @@
-//! The chapter that simulates: the model as WebAssembly, and what the scripts need to ask it.
+//! The chapter that simulates: the model as WebAssembly, and the data that the scripts need to call it.
 //!
-//! It is there where the program was built with the engine (`build.rs`) and at least one drive of the review can be had
-//! by the words of a command line ([`Again`]). Left out: jobs and traces of a user's own.
+//! It exists if the program was built with the engine (`build.rs`) and at least one drive of the review can be
+//! expressed as command-line arguments ([`Again`]). Not supported: a user's own jobs and traces.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use text::words::listed;
 
 use super::{data, look};
 
-/// The engine, compressed by gzip; nothing if the program was built without.
+/// The engine, compressed by gzip; empty if the program was built without it.
 static ENGINE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page-engine.wasm.gz"));
 
 const WORKER: &str = include_str!("script/worker.js");
@@ -23,23 +23,23 @@ const CHAPTER: &str = include_str!("script/what-if.js");
 
 /// The anchor of the chapter.
 pub(super) const ID: &str = "what-if";
-/// Its heading.
+/// Heading of the chapter.
 pub(super) const TITLE: &str = "What if";
 
-/// Bytes of the engine as every page carries it, compressed; 0 if the program was built without, and pages do not
+/// Returns the bytes of the compressed engine in every page; 0 if the program was built without it and pages do not
 /// simulate.
 pub fn engine_bytes() -> usize {
     ENGINE.len()
 }
 
-/// Whether a page of this review simulates.
+/// Checks whether a page of this review simulates.
 pub(super) fn is_possible(review: &Review) -> bool {
     !ENGINE.is_empty()
         && review.drives.iter().any(|drive| drive.again.is_some())
         && catalogue::host_names().contains(&&*review.host.id)
 }
 
-/// The chapter, which the scripts fill.
+/// Returns the chapter, which the scripts fill.
 pub(super) fn chapter(review: &Review) -> Markup {
     let without = review.drives.iter().filter(|drive| drive.again.is_none());
     let without: Vec<String> = without.map(|drive| drive.label.clone()).collect();
@@ -65,7 +65,7 @@ pub(super) fn chapter(review: &Review) -> Markup {
     }
 }
 
-/// That NAND drives run smaller than they are, if any does.
+/// Returns the note that NAND drives run at a smaller size, if any does.
 fn smaller(review: &Review) -> Option<String> {
     let of = |again: &Again| (again.smaller > 1.05).then_some(again.smaller);
     let small = review.drives.iter().filter_map(|drive| {
@@ -82,7 +82,7 @@ fn smaller(review: &Review) -> Option<String> {
     })
 }
 
-/// Engine, data and scripts.
+/// Returns engine, data and scripts.
 pub(super) fn scripts(review: &Review) -> Markup {
     let drives = review.drives.iter().map(|drive| &drive.again);
     let known = json!({
@@ -98,7 +98,7 @@ pub(super) fn scripts(review: &Review) -> Markup {
     }
 }
 
-/// The engine, its worker, and the script that asks it.
+/// Returns the engine, its worker, and the script that calls it.
 pub(super) fn engine() -> Markup {
     html! {
         script type="application/gzip" id="engine" { (PreEscaped(STANDARD.encode(ENGINE))) }
@@ -107,7 +107,7 @@ pub(super) fn engine() -> Markup {
     }
 }
 
-/// The hosts of the catalogue: id and name.
+/// Returns the hosts of the catalogue: id and name.
 pub(super) fn hosts() -> Vec<(&'static str, String)> {
     let hosts = catalogue::host_names().into_iter();
     hosts

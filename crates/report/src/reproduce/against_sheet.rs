@@ -1,4 +1,4 @@
-//! The models beside a formula of three numbers of a data sheet, as a table for a terminal.
+//! The comparison of the models with a formula of three data-sheet numbers, as a table for a terminal.
 
 use comfy_table::CellAlignment;
 
@@ -7,7 +7,8 @@ use study::ledger::AgainstSheet;
 use study::ledger::against_sheet::Kind;
 use text::terminal::{self, Width, paragraph};
 
-/// A line for each kind of figure, the model's errors and the formula's beside each other, and what was not compared.
+/// Returns a line for each kind of figure with the errors of the model and of the formula, and the rows that were not
+/// compared.
 pub fn against_sheet(found: &AgainstSheet, width: Width) -> String {
     let mut table = terminal::plain();
     table.set_header([

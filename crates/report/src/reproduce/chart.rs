@@ -7,15 +7,15 @@ use study::ledger::{Published, RowResult, Verdict};
 use text::digits::grouped;
 
 const WIDTH: f64 = 1040.0;
-/// Room for names on the left and errors on the right.
+/// Space for names on the left and errors on the right.
 const LEFT: f64 = 400.0;
 const RIGHT: f64 = 70.0;
 const LINE: f64 = 22.0;
 const TOP: f64 = 26.0;
-/// Longest name that fits on the left.
+/// Maximum length of a name that fits on the left.
 const LONGEST: usize = 50;
 
-/// A logarithmic axis with some room at both ends.
+/// A logarithmic axis with a margin at both ends.
 struct Axis {
     low: f64,
     high: f64,
@@ -25,7 +25,7 @@ impl Axis {
     fn over(values: &[f64]) -> Axis {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
-        // Rows that are close together still have two round values beside them.
+        // Even rows with close values then have two round values next to them.
         let room = libm::fmax(1.3, libm::sqrt(3.0 * low / high));
         Axis {
             low: libm::log10(low / room),
@@ -38,7 +38,7 @@ impl Axis {
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
 
-    /// Round values on it: one, two and five times a power of ten, fewer where there are many decades.
+    /// Returns round values on the axis: one, two and five times a power of ten, fewer for many decades.
     fn ticks(&self) -> Vec<f64> {
         let steps: &[f64] = match self.high - self.low {
             decades if decades > 3.0 => &[1.0],
@@ -57,7 +57,7 @@ impl Axis {
     }
 }
 
-/// Thousands apart, as a reader of an axis wants them.
+/// Returns digits with separated thousands, for an axis.
 fn apart(digits: &str) -> String {
     const NARROW_SPACE: char = '\u{202f}';
     match digits.len() < 5 || digits.contains('.') {
@@ -81,7 +81,7 @@ fn shortened(text: &str) -> String {
     format!("{}\u{2026}", kept.trim_end())
 }
 
-/// Published figure and model's on one logarithmic axis, a row each.
+/// Draws the published figure and the model's figure on one logarithmic axis, one row each.
 pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
     let pairs: Vec<(&RowResult, f64, f64)> = rows
         .iter()
@@ -118,7 +118,7 @@ pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
     }
 }
 
-/// Tenths of a pixel.
+/// Returns a position in tenths of a pixel.
 fn px(value: f64) -> String {
     format!("{value:.1}")
 }
@@ -164,7 +164,8 @@ fn row(axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) -> M
     }
 }
 
-/// The share of figures that are off by at most so much, as steps; errors as shares of the published figure.
+/// Draws the share of figures whose error is at most a given value, as steps; errors are shares of the published
+/// figure.
 pub(super) fn distribution(errors: &[f64]) -> Markup {
     const HEIGHT: f64 = 280.0;
     const MARGIN: f64 = 46.0;
@@ -180,7 +181,7 @@ pub(super) fn distribution(errors: &[f64]) -> Markup {
         path.push_str(&format!(" H{:.1} V{:.1}", x(*error), y(share)));
     }
     path.push_str(&format!(" H{:.1}", WIDTH - MARGIN));
-    // One above the other: the limits are nearer to each other than their names are long.
+    // One above the other, because the limits are closer to each other than their names are long.
     let limits = [
         (0.05, 0.0, "median within 5 %"),
         (0.15, 15.0, "nine of ten within 15 %"),

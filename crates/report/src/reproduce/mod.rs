@@ -1,4 +1,4 @@
-//! What came of a run of the ledger: tables for a terminal, JSON for programs, a page for people.
+//! Results of a run of the ledger: tables for a terminal, JSON for programs, a page for people.
 
 mod against_sheet;
 mod chart;
@@ -16,8 +16,8 @@ use study::ledger::{
 use study::review::results::rounded;
 use text::terminal::{self, Width, paragraph};
 
-/// One table for each source, the rows that could not be reproduced by reason, and the summary. What is to be said of
-/// rows that miss stands below their table.
+/// Returns one table for each source, the rows that could not be reproduced by reason, and the summary. Notes on rows
+/// that miss are below their table.
 pub fn text(reproduction: &Reproduction, width: Width) -> String {
     let mut parts = Vec::new();
     for (source, title) in SOURCES {
@@ -35,7 +35,7 @@ pub fn text(reproduction: &Reproduction, width: Width) -> String {
     parts.join("\n")
 }
 
-/// The results of one source.
+/// Returns the results of one source.
 fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a RowResult> {
     let of = |result: &&RowResult| source_of(&result.row.id) == Some(source);
     reproduction.results.iter().filter(of).collect()
@@ -72,7 +72,7 @@ fn table(rows: &[&RowResult], width: Width) -> String {
     table.trim_fmt()
 }
 
-/// The published value with its unit; for a claim also what is asked of the metric.
+/// Returns the published value with its unit; for a claim also its condition.
 fn published(result: &RowResult) -> String {
     let row = &result.row;
     let value = match &row.published {
@@ -110,25 +110,25 @@ fn error(result: &RowResult) -> String {
     result.error.map_or(String::new(), shown)
 }
 
-/// The verdict, with the note where it is that a row misses.
+/// Returns the verdict, with a reference to the note of a row that misses.
 fn verdict(result: &RowResult) -> String {
     let name = result.verdict.name();
     missed(result).map_or(name.to_owned(), |note| format!("{name}: {note}"))
 }
 
-/// Why a row misses.
+/// Returns the reason why a row misses.
 fn missed(result: &RowResult) -> Option<&str> {
     let misses = result.verdict != Verdict::Holds;
     result.row.note.as_deref().filter(|_| misses)
 }
 
-/// The same as a line below the table.
+/// Returns the reason as a line below the table.
 fn note(result: &RowResult, width: Width) -> Option<String> {
     let head = format!(" {}  ", result.row.id);
     Some(paragraph(&head, missed(result)?, width))
 }
 
-/// A number with four significant digits, whole from a thousand on.
+/// Returns a number with four significant digits; whole at and above a thousand.
 pub(super) fn figure(value: f64) -> String {
     significant(value, 4)
 }
@@ -184,7 +184,7 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
     }
     let mut text = match at_words {
         Some(_) => table.trim_fmt(),
-        // It would be broken inside its words.
+        // Otherwise it would be broken inside its words.
         None => terminal::folded(&table, 1, width),
     };
     text.push_str("\n\n");
@@ -213,7 +213,7 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
 /// Columns of the summary's table with its header broken at words.
 const WORDS_OF_SUMMARY: u16 = 102;
 
-/// How far predicted figures are off, by what they are about.
+/// Returns the errors of predicted figures, by class.
 fn by_class(all: &Summary, width: Width) -> String {
     let mut table = terminal::table(width);
     table.set_header([
@@ -260,7 +260,7 @@ fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<S
     ]
 }
 
-/// Sorted ids with neighbours drawn together: `S0-009 to S0-012, S0-020`.
+/// Returns sorted ids with consecutive ones combined: `S0-009 to S0-012, S0-020`.
 fn ranges(ids: &[String]) -> String {
     let split = |id: &str| {
         let (prefix, number) = number(id).unwrap_or((id, 0));
@@ -386,7 +386,7 @@ fn json_row(result: &RowResult) -> JsonRow<'_> {
     }
 }
 
-/// All of it for programs.
+/// Returns everything as JSON, for programs.
 pub fn json(reproduction: &Reproduction) -> serde_json::Value {
     let sources: serde_json::Map<String, serde_json::Value> = SOURCES
         .iter()

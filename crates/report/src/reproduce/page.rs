@@ -1,7 +1,7 @@
-//! The page of a reproduction: published figures and the model's side by side, one HTML file that needs nothing else.
+//! The page of a reproduction: published figures compared with the model's, in one self-contained HTML file.
 //!
-//! Its look is the review's. Charts are drawn here, as SVG with the style sheet's colours: they are there without
-//! scripts, on paper and in both themes.
+//! Its style is the review's. Charts are drawn here, as SVG with the style sheet's colours: they work without scripts,
+//! on paper and in both themes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use study::ledger::{Evidence, Reproduction, RowResult, SOURCES, Summary, Verdict
 
 const STYLE: &str = include_str!("page.css");
 
-/// The bytes of the page.
+/// Returns the bytes of the page.
 pub fn html(reproduction: &Reproduction) -> String {
     let title = "Published against modelled";
     let all = Summary::of(reproduction.results.iter());
@@ -41,7 +41,7 @@ pub fn html(reproduction: &Reproduction) -> String {
     look::page(title, &[STYLE], &body)
 }
 
-/// Title, what it is about, and its figures by name.
+/// Title, subject, and named figures of a card.
 type Card = (&'static str, &'static str, [(&'static str, String); 3]);
 
 fn cards(all: &Summary) -> Markup {
@@ -111,7 +111,7 @@ fn cards(all: &Summary) -> Markup {
     }
 }
 
-/// How far predicted figures are off, as a distribution.
+/// Returns the distribution of the errors of predicted figures.
 fn errors(reproduction: &Reproduction) -> Markup {
     let predicted: Vec<f64> = reproduction
         .results
@@ -138,7 +138,7 @@ fn section(source: &str, about: &str, rows: &[&RowResult]) -> Markup {
         return Markup::default();
     }
     let mut by_unit: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
-    // What no run is behind agrees by itself: a chart of it would say nothing.
+    // A figure without a run agrees by definition, so a chart of it would be meaningless.
     let of_runs =
         |result: &&&RowResult| result.error.is_some() && result.row.evidence != Evidence::Catalogue;
     for result in rows.iter().filter(of_runs) {
@@ -221,7 +221,7 @@ fn table(rows: &[&RowResult]) -> Markup {
     }
 }
 
-/// Rows that are not reproduced, by reason, and those that are pending.
+/// Returns the rows that are not reproduced, by reason, and the pending rows.
 fn others(reproduction: &Reproduction) -> Markup {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (id, reason) in &reproduction.not_reproduced {

@@ -1,4 +1,4 @@
-//! Drives of the catalogue as JSON, with the names of fields that `review.json` has where it has them.
+//! Drives of the catalogue as JSON, with the field names of `review.json` where it has the same fields.
 
 use catalogue::{DriveSheet, Figure, Kind, PoolSheet};
 use model::management::LbaFormat;
@@ -9,7 +9,7 @@ use study::ledger::support;
 
 use super::pool;
 
-/// The drives (and pools) in one document, an object each; with every figure if `figures` says so.
+/// Returns the drives (and pools) in one document, an object each; with every figure if `figures` is set.
 pub fn json(drives: &[DriveSheet], figures: bool) -> Value {
     let drives: Vec<Value> = drives.iter().map(|drive| object(drive, figures)).collect();
     json!({ "schema": "drivelab drives", "version": 1, "drives": drives })
@@ -58,7 +58,7 @@ fn object(drive: &DriveSheet, figures: bool) -> Value {
     fields
 }
 
-/// The members of a pool, in order.
+/// Returns the members of a pool, in order.
 fn members(drive: &DriveSheet, config: &PoolConfig<DriveConfig>, sheet: &PoolSheet) -> Vec<Value> {
     let members = config.members.iter().zip(&sheet.members);
     let members = members.map(|(member, &of)| {
@@ -75,7 +75,7 @@ fn members(drive: &DriveSheet, config: &PoolConfig<DriveConfig>, sheet: &PoolShe
     members.collect()
 }
 
-/// What only a pool has; with the sheets of its drives if `figures` says so.
+/// Returns the fields that only a pool has; with the sheets of its drives if `figures` is set.
 fn pool(
     drive: &DriveSheet,
     config: &PoolConfig<DriveConfig>,
@@ -162,7 +162,7 @@ fn figure(figure: &Figure) -> Value {
 mod tests {
     use super::*;
 
-    /// What the table and the sheet say is in the document, and figures are as the file writes them.
+    /// All content of the table and the sheet is in the document, and figures are as the file writes them.
     #[test]
     fn a_drive_is_an_object_with_its_figures() {
         let drive = catalogue::drive("p4800x-375").expect("built in");

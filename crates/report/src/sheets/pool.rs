@@ -1,4 +1,5 @@
-//! A pool as a sheet for a terminal: its tiers as a tree, where its capacity goes, what it promises, and its drives.
+//! A pool as a sheet for a terminal: its tiers as a tree, the use of its capacity, its durability guarantee, and its
+//! drives.
 
 use catalogue::{DriveSheet, PoolSheet};
 use model::media::{DriveConfig, Medium};
@@ -9,16 +10,16 @@ use text::quantity::{Bytes, Quantity, decimal};
 use text::terminal::{self, Width, paragraph};
 use text::words::listed;
 
-/// More drives than this are not all told one by one.
+/// Maximum number of drives that are all listed.
 const MANY: usize = 24;
 
-/// A part of the drives' bytes, and what becomes of it.
+/// A part of the drives' bytes, and its use.
 pub(super) struct Share {
     pub(super) what: String,
     pub(super) bytes: u64,
 }
 
-/// Binary bytes with one decimal, as administrators of pools count them.
+/// Returns binary bytes with one decimal, as administrators of pools count them.
 pub(super) fn binary(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = (bytes.max(1).ilog2() / 10).min(4);
@@ -32,7 +33,7 @@ pub(super) fn binary(bytes: u64) -> String {
     }
 }
 
-/// Where the bytes of all drives go; together they are all of them.
+/// Returns the use of the bytes of all drives; the shares add up to the total.
 pub(super) fn shares(config: &PoolConfig<DriveConfig>) -> Vec<Share> {
     let capacities = config.capacities();
     let volumes = config.volumes();
@@ -80,7 +81,7 @@ pub(super) fn names(config: &PoolConfig<DriveConfig>) -> Vec<String> {
     config.members.iter().map(|it| it.name.clone()).collect()
 }
 
-/// The pool's own part of the sheet; the figures of its drives follow.
+/// Returns the pool's own part of the sheet; the figures of its drives follow.
 pub(super) fn sheet(
     drive: &DriveSheet,
     config: &PoolConfig<DriveConfig>,
@@ -122,7 +123,7 @@ pub(super) fn sheet(
     lines.join("\n")
 }
 
-/// `2 P4801X 100 GB (nda.0 and nda.1)`.
+/// Returns text such as `2 P4801X 100 GB (nda.0 and nda.1)`.
 fn made_of(drive: &DriveSheet, pool: &PoolSheet) -> String {
     let of = |(index, member): (usize, &DriveSheet)| {
         let count = pool.members.iter().filter(|&&it| it == index).count();
@@ -131,14 +132,14 @@ fn made_of(drive: &DriveSheet, pool: &PoolSheet) -> String {
     listed(&drive.members.iter().enumerate().map(of).collect::<Vec<_>>())
 }
 
-/// A tier or slice in the tree: its branch and name, what stands under them if its words take further lines, the words.
+/// A tier or slice in the tree: its branch and name, the prefix of further lines, and the text.
 struct Leaf {
     name: String,
     under: String,
     words: String,
 }
 
-/// A line for each tier and slice, those that something stands on below it.
+/// Returns a line for each tier and slice; tiers are above those that they are built on.
 fn tree(config: &PoolConfig<DriveConfig>, pool: &PoolSheet, width: Width) -> Vec<String> {
     let capacities = config.capacities();
     let mut leaves = Vec::new();
@@ -269,7 +270,7 @@ fn members(
     ]);
     for (index, (member, &sheet)) in config.members.iter().zip(&pool.members).enumerate() {
         let sheet = &drive.members[sheet];
-        // All alike, and the last says how many.
+        // All are equal, and the last line states their number.
         if config.members.len() > MANY && index > 0 && index + 1 < config.members.len() {
             let alike = |at: usize| pool.members[at] == pool.members[index];
             if alike(index - 1) && alike(index + 1) {
@@ -308,7 +309,7 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
         }
     }
     let promise = config.promise();
-    // A flush that does something for drives that need none is for the memory above them.
+    // If drives need no flushes but the pool does, flushes concern the memory above the drives.
     let in_memory = volatile.is_empty() && config.needs_flushes();
     if in_memory || loses_with_memory(&promise.loss) {
         volatile.push(String::from("what a tier keeps in memory"));
@@ -337,14 +338,14 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
     let ends = ends
         .iter()
         .filter_map(|(name, it)| Some((it.endurance_bytes?, name)));
-    // Equal ones: the first.
+    // Of equal ones, the first.
     if let Some((bytes, name)) = ends.min_by_key(|(bytes, _)| *bytes) {
         rows.push((
             "endurance",
             format!("{} written to {name}, the weakest", decimal(bytes)),
         ));
     }
-    // Of a pool's administration only what does not belong to its drives.
+    // Of a pool's administration, only what does not belong to its drives.
     let own = [
         "LBA formats",
         "I/O queues",
@@ -358,7 +359,7 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
     rows
 }
 
-/// Of drives, and of nodes where there are some.
+/// Returns the idle power of drives, and of nodes if there are any.
 fn idle_power(config: &PoolConfig<DriveConfig>) -> String {
     let drives: f64 = config.members.iter().map(|it| it.drive.idle_watts()).sum();
     match config.cluster() {

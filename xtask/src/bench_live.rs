@@ -1,17 +1,18 @@
-//! `cargo xtask bench-live`: a served drive beside nbdkit's memory plugin and qemu-nbd's null drive.
+//! `cargo xtask bench-live`: compares a served drive with nbdkit's memory plugin and qemu-nbd's null drive.
 //!
-//! All in one run, on this machine, with fio's nbd engine over a Unix socket; nbdkit with as many threads as it likes
-//! and with one, which is what the others have. What counts is I/Os per CPU-second of the server, and the 99th
-//! percentile. The drive is served with `--speed 0` and a memory store, so that no drive's latency is in the way. Rounds
-//! alternate between the servers; each is compared within itself, and the middle of these ratios is shown with the least
-//! and the most, because a shared machine changes its mind. What others use of the processors meanwhile is told with
-//! each figure. To be less disturbed by them, run it in a session of its own with a high weight: `setsid -w sh -c 'echo
-//! -20 > /proc/self/autogroup; cargo xtask bench-live'`, or at real-time priority: `chrt -f 1 cargo xtask bench-live`.
+//! Everything runs in one session, on this machine, with fio's nbd engine over a Unix socket; nbdkit runs with its
+//! default number of threads and with one, as the others have. The figures are I/Os per CPU-second of the server, and
+//! p99. The drive is served with `--speed 0` and a memory store, so that the latency of the drive is zero. Rounds
+//! alternate between the servers. Each server is compared within a round, and the median of these ratios is shown with
+//! the least and the greatest, because the load on a shared machine changes. The CPU use of other programs is shown
+//! with each figure. To reduce their influence, run it in a session of its own with a high weight:
+//! `setsid -w sh -c 'echo -20 > /proc/self/autogroup; cargo xtask bench-live'`, or at real-time priority:
+//! `chrt -f 1 cargo xtask bench-live`.
 //!
-//! 4 KiB random reads of what was never written: a client that takes structured replies is then told of a hole by all but
-//! nbdkit, and no data moves. Then, with those that keep data, writes to blocks that were never written, each once, from
-//! a new server at each depth; all of it is written; reads, writes, and writes with a flush after each. After that
-//! NVMe/TCP in `tcp`.
+//! First, 4 KiB random reads of blocks that were never written: all servers except nbdkit report a hole to a client
+//! that takes structured replies, and no data is transferred. Then, on the servers that store data, writes to blocks
+//! that were never written, each once, with a new server for each depth. Then the whole store is written, followed by
+//! reads, writes, and writes with a flush after each. Finally NVMe/TCP in `tcp`.
 
 mod cores;
 mod load;
@@ -27,7 +28,7 @@ use load::{Moment, TICKS, cpu_seconds};
 use crate::shell::{cargo, is_there, output, program, run, target};
 
 const ROUNDS: usize = 5;
-/// How long a measurement takes, unless it is said.
+/// Default duration of a measurement in seconds.
 const SECONDS: u32 = 4;
 const DEPTHS: [u32; 2] = [1, 32];
 /// Writes to blocks that were never written: a quarter of the store.
@@ -36,23 +37,23 @@ const READS: &str = "--rw=randread --norandommap";
 const WRITES: &str = "--rw=randwrite --norandommap";
 const FLUSHED: &str = "--rw=randwrite --norandommap --fsync=1";
 
-/// What is asked of a server.
+/// A job for a server.
 struct Job {
-    /// What the store is like.
+    /// State of the store before the job.
     state: Store,
     what: &'static str,
     depth: u32,
     fio: &'static str,
 }
 
-/// What a store is like before a job.
+/// State of the store before a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Store {
-    /// Nobody has written to it: a server is started for the job.
+    /// Never written: a server is started for the job.
     New,
-    /// Nobody has written to it, and the job does not.
+    /// Never written, and the job does not write.
     Unwritten,
-    /// All of it has been written.
+    /// Completely written.
     Written,
 }
 
@@ -65,7 +66,7 @@ const fn job(state: Store, what: &'static str, depth: u32, fio: &'static str) ->
     }
 }
 
-/// Those with one server come one after the other.
+/// Jobs that share a server are consecutive.
 const JOBS: [Job; 9] = [
     job(Store::New, "first writes", 1, FIRST_WRITES),
     job(Store::New, "first writes", 32, FIRST_WRITES),
@@ -83,7 +84,7 @@ struct Server {
     name: &'static str,
     needs: &'static str,
     export: &'static str,
-    /// It keeps what is written.
+    /// Whether it stores written data.
     keeps: bool,
     command: fn(&Path) -> Command,
 }
@@ -146,17 +147,17 @@ fn nbdkit(socket: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// What a round gave.
+/// Result of a round.
 #[derive(Clone, Copy, Default)]
 struct Score {
     iops: f64,
     per_cpu_second: f64,
     p99_us: f64,
-    /// Processors that others used.
+    /// Processors that other programs used.
     others: f64,
 }
 
-/// By server, then by job, then by round.
+/// Results by server, job and round.
 type Scores = Vec<Vec<Vec<Score>>>;
 
 pub(crate) fn command(args: &[&str]) -> Result<(), String> {
@@ -198,7 +199,7 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     tcp::measure(seconds)
 }
 
-/// What a round gave, against others of the same round: `best` chooses among those.
+/// Returns the ratio to the others in each round; `best` selects among the others.
 fn ratios(ours: &[f64], others: &[&[f64]], best: impl Fn(f64, f64) -> f64) -> Option<String> {
     let ratios = ours.iter().enumerate().filter_map(|(round, ours)| {
         let theirs = others.iter().filter_map(|one| one.get(round).copied());
@@ -211,7 +212,7 @@ fn ratios(ours: &[f64], others: &[&[f64]], best: impl Fn(f64, f64) -> f64) -> Op
     Some(format!("{middle:.2} ({least:.2} to {most:.2})"))
 }
 
-/// The ratios to the better of the others, of each round.
+/// Prints the ratios to the better of the others, of each round.
 fn compare(scores: &Scores) {
     println!("The middle round, and from the least to the most of all:");
     for (place, Job { what, depth, .. }) in JOBS.iter().enumerate() {
@@ -234,7 +235,7 @@ fn compare(scores: &Scores) {
     }
 }
 
-/// One server, all jobs that it can do: numbers of jobs with what they gave.
+/// Runs all jobs that a server supports, and returns the indices of jobs with their results.
 fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, Score)>, String> {
     let can = |job: &Job| server.keeps || job.state == Store::Unwritten;
     let mut scores = Vec::new();
@@ -254,7 +255,7 @@ fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, S
             written = true;
         }
         scores.push((place, perform(job, &uri, &up.0, seconds)?));
-        // The next begins with a new one after a job that wrote to it.
+        // After a job that wrote, the next one begins with a new server.
         running = (job.state != Store::New).then_some(up);
     }
     Ok(scores)
@@ -265,7 +266,7 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself, which its client then says.
+        // It may have ended already, which its client then reports.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -273,7 +274,7 @@ impl Drop for Running {
 
 impl Running {
     fn start(server: &Server, socket: &Path) -> Result<Running, String> {
-        // Of the one before.
+        // The socket of the previous server.
         let _ = std::fs::remove_file(socket);
         let mut command = (server.command)(socket);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -290,7 +291,7 @@ impl Running {
     }
 }
 
-/// fio with its nbd engine; `job` is what it does.
+/// Returns a fio command with its nbd engine; `job` is the job's options.
 fn fio(uri: &str, job: &str) -> Command {
     let mut command = program("fio");
     command
@@ -301,7 +302,7 @@ fn fio(uri: &str, job: &str) -> Command {
     command
 }
 
-/// 4 KiB random reads of what is at this address, served by `child`, at all depths.
+/// Runs 4 KiB random reads at this address, served by `child`, at all depths.
 fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, String> {
     let read = |depth| {
         perform(
@@ -314,7 +315,7 @@ fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, S
     DEPTHS.map(read).into_iter().collect()
 }
 
-/// A job on what is at this address, served by `child`.
+/// Runs a job at this address, served by `child`.
 fn perform(job: &Job, uri: &str, child: &Child, seconds: u32) -> Result<Score, String> {
     let pid = child.id().to_string();
     let (before, moment) = (cpu_seconds(&pid, 11)?, Moment::now()?);
@@ -331,8 +332,8 @@ fn perform(job: &Job, uri: &str, child: &Child, seconds: u32) -> Result<Score, S
     })
 }
 
-/// Reads fio's terse format, version 3. The fields of reads begin with the 6th, those of writes with the 47th: KiB,
-/// rate, IOPS, runtime, ..., from the 13th on percentiles of completion latency.
+/// Parses fio's terse format, version 3. The fields of reads begin with the 6th, those of writes with the 47th: KiB,
+/// rate, IOPS, runtime, ..., and starting with the 13th, percentiles of completion latency.
 fn score(text: &str, cpu: f64) -> Result<Score, String> {
     let line = text.lines().find(|line| line.starts_with("3;"));
     let fields: Vec<&str> = line.ok_or("fio printed no result")?.split(';').collect();
@@ -360,7 +361,7 @@ fn score(text: &str, cpu: f64) -> Result<Score, String> {
 mod tests {
     use super::score;
 
-    /// A line as fio prints it, with these figures in the part that begins with this field.
+    /// Returns a line of fio's format, with these figures in the part that begins with this field.
     fn line(first: usize) -> String {
         let mut fields = vec![String::from("0"); 130];
         fields[0] = "3".into();

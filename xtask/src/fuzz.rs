@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: libFuzzer over everything that reads bytes from outside.
+//! `cargo xtask fuzz`: libFuzzer over all code that reads bytes from outside.
 //!
-//! The targets are in `fuzz/`, laid out as cargo-fuzz wants them, but cargo-fuzz need not be there: what it adds to a
-//! plain `cargo build` are the compiler's flags below, all of them stable. (With a nightly compiler `cargo fuzz run`
-//! adds the address sanitizer; there is next to no unsafe code here for it to watch.)
+//! The targets are in `fuzz/`, in the layout of cargo-fuzz, but cargo-fuzz is not required: it only adds the compiler
+//! flags below to `cargo build`, and all of them are stable. (With a nightly compiler, `cargo fuzz run` adds the
+//! address sanitizer; there is almost no unsafe code here for it to check.)
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::shell::{cargo, output, program, root, run, run_apart};
 
-/// Counters on every edge, a table of their places, and the operands of comparisons: what libFuzzer steers by.
+/// Counters on every edge, a table of their places, and the operands of comparisons: the inputs of libFuzzer.
 const FLAGS: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -22,7 +22,7 @@ const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
-/// Names of the targets, in order.
+/// Returns the names of the targets, in order.
 fn targets() -> Result<Vec<String>, String> {
     let folder = root().join("fuzz/fuzz_targets");
     let failed = |error| format!("{}: {error}", folder.display());
@@ -39,14 +39,15 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The seeds of a target: its own folder, or that of the first word of its name (`trace` for `trace_named`).
+/// Returns the seeds of a target: its own folder, or that of the first word of its name (`trace` for `trace_named`).
 fn seeds(target: &str) -> Option<PathBuf> {
     let family = target.split('_').next().unwrap_or(target);
     let folders = [target, family].map(|name| root().join("fuzz/seeds").join(name));
     folders.into_iter().find(|folder| folder.is_dir())
 }
 
-/// The compiler's name of this machine. Naming it keeps the flags off build scripts, which libFuzzer is no part of.
+/// Returns the compiler's name of this machine. Naming it keeps the flags off build scripts, which are not linked with
+/// libFuzzer.
 fn host() -> Result<String, String> {
     let verbose = output(program("rustc").arg("-vV"))?;
     let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
@@ -54,9 +55,9 @@ fn host() -> Result<String, String> {
         .ok_or_else(|| String::from("`rustc -vV` names no host"))
 }
 
-/// Builds the targets and runs each chosen one (all, if none is named) for so many seconds. What they find is kept in
-/// `fuzz/artifacts/`, what they learn in `fuzz/corpus/`. With a seed, a target begins with the same inputs each time,
-/// as long as its corpus is the same: what passed once passes again.
+/// Builds the targets and runs each chosen one (all, if none is named) for this number of seconds. Findings are stored
+/// in `fuzz/artifacts/`, new inputs in `fuzz/corpus/`. With a seed, a target begins with the same inputs each time if
+/// its corpus is unchanged, so a run that passed once passes again.
 pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(), String> {
     let all = targets()?;
     if let Some(unknown) = chosen
@@ -75,7 +76,7 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(
             .args(["--target-dir", "fuzz/target"])
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env("RUSTFLAGS", FLAGS.join(" "))
-            // No target reads what a page simulates with, and it takes a minute to make.
+            // No target needs the engine of pages that simulate, which takes a minute to build.
             .env("DRIVELAB_PAGE_ENGINE", "0"),
     )?;
     let mut commands = Vec::new();
@@ -94,7 +95,7 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(
             .join("release")
             .join(target);
         let mut command = program(binary);
-        // libFuzzer takes 0 for a seed of its own choice.
+        // For libFuzzer, 0 means a seed of its own choice.
         command
             .arg(format!("-seed={}", seed.unwrap_or(0)))
             .arg(format!("-max_total_time={seconds}"))
@@ -120,7 +121,7 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(
     }
 }
 
-/// As many at a time as there are processors, each with its output in one piece; what went wrong.
+/// Runs as many commands at a time as there are processors, each with its output in one piece, and returns the errors.
 fn run_all(commands: Vec<Command>) -> Vec<String> {
     let (left, found) = (Mutex::new(commands.into_iter()), Mutex::new(Vec::new()));
     let next = || left.lock().ok()?.next();

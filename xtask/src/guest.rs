@@ -1,8 +1,8 @@
-//! `cargo xtask guest`: a Linux that needs no KVM, as a client of live drives in the tests.
+//! `cargo xtask guest`: a Linux guest that needs no KVM, as a client of live drives in the tests.
 //!
-//! Two kernels: user-mode Linux, built from Debian's source with the small configuration in `xtask/guest/`, and Debian's
-//! cloud kernel for QEMU's software emulation, which has several processors. Both run the same initramfs, made of Debian's
-//! programs. Everything is kept in `target/guest/` and made anew only when what it is made from changed.
+//! There are two kernels: user-mode Linux, built from Debian's source with the small configuration in `xtask/guest/`,
+//! and Debian's cloud kernel for QEMU's software emulation, which has several processors. Both run the same initramfs,
+//! made of Debian's programs. Everything is stored in `target/guest/` and rebuilt only when its sources have changed.
 
 mod initramfs;
 mod qemu_kernel;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use crate::shell::{is_there, run, target};
 use crate::tools;
 
-/// Where the guest is kept.
+/// Returns the folder of the guest.
 pub(crate) fn folder() -> PathBuf {
     target().join("guest")
 }
 
-/// Makes what is missing or out of date.
+/// Builds missing or outdated parts.
 ///
 /// # Errors
-/// Says which part could not be made, and why.
+/// The part that could not be built, and why.
 pub(crate) fn prepare() -> Result<(), String> {
     if !is_there("apt-get") || !is_there("dpkg-deb") {
         return Err(String::from(
@@ -44,12 +44,12 @@ pub(crate) fn command() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `product` was made from this text; see [`made`].
+/// Checks whether `product` was made from this text; see [`made`].
 pub(crate) fn is_made(product: &Path, from: &str) -> bool {
     product.is_file() && fs::read_to_string(stamp(product)).is_ok_and(|text| text == from)
 }
 
-/// Notes what `product` was made from.
+/// Records what `product` was made from.
 pub(crate) fn made(product: &Path, from: &str) -> Result<(), String> {
     write(&stamp(product), from)
 }
@@ -60,7 +60,7 @@ fn stamp(product: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Downloads Debian's package into an empty folder and unpacks it there; gives the folder.
+/// Downloads Debian's package into an empty folder, unpacks it there and returns the folder.
 fn unpack(package: &str, folder: &Path) -> Result<(), String> {
     remove(folder)?;
     create(folder)?;
@@ -79,7 +79,7 @@ fn unpack(package: &str, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What a folder holds, sorted.
+/// Returns the files in a folder, sorted.
 pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();
@@ -117,7 +117,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     }
 }
 
-/// The whole of `folder` as one archive that a kernel unpacks.
+/// Writes the whole of `folder` as one archive that a kernel unpacks.
 fn archive(folder: &Path, to: &Path) -> Result<(), String> {
     let output = fs::File::create(to).map_err(|error| format!("{}: {error}", to.display()))?;
     run(crate::shell::program("sh")

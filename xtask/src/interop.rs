@@ -1,5 +1,5 @@
-//! `cargo xtask interop`: libnbd's own checks that a server is understood, from Debian's source of the libnbd that is
-//! installed, into `target/interop/`. The tests compile and run them; see `crates/cli/tests/live/interop.rs`.
+//! `cargo xtask interop`: prepares libnbd's own interoperability checks, from Debian's source of the installed libnbd,
+//! in `target/interop/`. The tests compile and run them; see `crates/cli/tests/live/interop.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use crate::guest::{create, files, is_made, made, remove, write};
 use crate::shell::{is_there, output, program, run, target};
 use crate::tools;
 
-/// The archive's keys, where Debian keeps them.
+/// The archive's keys, at Debian's paths.
 const KEYS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.gpg",
     "/usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// Fetches and unpacks the source if it is missing or not that of the installed library.
+/// Downloads and unpacks the source if it is missing or does not match the installed library.
 ///
 /// # Errors
-/// Says what could not be done.
+/// The step that failed.
 pub(crate) fn prepare() -> Result<(), String> {
     if !is_there("apt-get") || !is_there("dpkg-query") {
         return Err(String::from(
@@ -48,7 +48,7 @@ pub(crate) fn prepare() -> Result<(), String> {
     made(&unpacked.join("interop/interop.c"), &version)
 }
 
-/// Downloads a source package, with lists of sources of its own: the machine's stay as they are.
+/// Downloads a source package with separate package lists, so that the machine's lists are not changed.
 fn download(folder: &Path, package: &str) -> Result<(), String> {
     let lists = folder.join("lists");
     create(&lists.join("partial"))?;
@@ -73,7 +73,7 @@ fn download(folder: &Path, package: &str) -> Result<(), String> {
             ("Dir::Etc::SourceList", list.clone()),
             ("Dir::Etc::SourceParts", PathBuf::from("-")),
             ("Dir::State::Lists", lists.clone()),
-            // Files of its own, so nobody need be root.
+            // Separate files, so that root is not required.
             ("Dir::Cache", folder.join("cache")),
         ] {
             apt.arg("-o").arg(format!("{option}={}", value.display()));

@@ -1,10 +1,10 @@
 //! `cargo xtask static` and the step `portable`: a binary without shared libraries, which runs on any Linux of its
 //! processor, and the Python package's code for 64-bit ARM.
 //!
-//! The binary is linked with musl; liblzma and ring are C that musl's compiler builds. It must print what the other
-//! builds print. The step compiles it without optimisation, in a third of the time: what can break is the linking and the
-//! C, and a run that is the same without optimisation says more than one with. For ARM nothing is linked or run: it is
-//! checked that everything compiles, C included.
+//! The binary is linked with musl; liblzma and ring are C code that musl's compiler builds. It must print the same
+//! output as the other builds. The step compiles it without optimisation, in a third of the time. Linking and the C
+//! code are what can fail, and a run with equal output without optimisation is stronger evidence than one with it. For
+//! ARM nothing is linked or run: the step checks that everything compiles, including C.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::tools::{self, Tool};
 const STATIC: &str = "x86_64-unknown-linux-musl";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// What both need beside cargo.
+/// Tools that both need besides cargo.
 pub(crate) const NEEDS: &[&Tool] = &[
     &tools::CC,
     &tools::MUSL,
@@ -23,7 +23,7 @@ pub(crate) const NEEDS: &[&Tool] = &[
     &tools::READELF,
 ];
 
-/// What the step compiles with: build scripts and macros are those of the tests.
+/// Options with which the step compiles: build scripts and macros are those of the tests.
 const UNOPTIMISED: &[&str] = &[
     "profile.dev.opt-level=0",
     "profile.dev.debug=false",
@@ -34,13 +34,14 @@ const UNOPTIMISED: &[&str] = &[
 const SAMPLE: &str = "run --drive p4800x-375 --name=sample --ioengine=libaio --direct=1 --rw=randrw --bs=4k --iodepth=16 --number_ios=20000 \
      --output-format=json";
 
-/// `cargo xtask static`: makes the binary and says where it is.
+/// `cargo xtask static`: builds the binary and prints its path.
 pub(crate) fn command() -> Result<(), String> {
     println!("{}", make("static", &[])?.display());
     Ok(())
 }
 
-/// The step: makes the binary, sees that it is static and prints the same as the debug build; compiles the Python package for ARM.
+/// The step: builds the binary, checks that it is static and prints the same as the debug build, and compiles the
+/// Python package for ARM.
 pub(crate) fn test(install: bool) -> Result<(), String> {
     if install {
         add_targets()?;
@@ -71,7 +72,7 @@ fn make(profile: &str, settings: &[&str]) -> Result<PathBuf, String> {
     Ok(target().join(STATIC).join(folder).join("drivelab"))
 }
 
-/// It asks for no loader of shared libraries, and prints what the debug build prints.
+/// Checks that it needs no loader of shared libraries, and that it prints the same as the debug build.
 fn compare(made: &Path) -> Result<(), String> {
     let headers = output(program("readelf").arg("--program-headers").arg(made))?;
     if headers.contains("INTERP") {

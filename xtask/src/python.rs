@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::guest::{create, files, remove};
 use crate::shell::{program, root, run, target};
 
-/// What the wheel is built with, and what its tests need.
+/// Packages that build the wheel, and packages that its tests need.
 const PACKAGES: &[&str] = &[
     "maturin>=1.9,<2",
     "pytest",
@@ -20,7 +20,7 @@ const PACKAGES: &[&str] = &[
     "ipykernel",
 ];
 
-/// Builds the wheel into `target/wheels` and runs its tests against it in an environment of its own.
+/// Builds the wheel into `target/wheels` and runs its tests with it in a separate environment.
 pub(crate) fn test(install: bool) -> Result<(), String> {
     let environment = target().join("python");
     let python = environment.join("bin/python");
@@ -56,7 +56,7 @@ pub(crate) fn test(install: bool) -> Result<(), String> {
     let mut tests = program(&python);
     tests
         .args(["-m", "pytest", "-q", "tests", "-p", "no:cacheprovider"])
-        // The notebooks' kernels are found beside this Python.
+        // The notebooks' kernels are found next to this Python.
         .env("PATH", with_first(&environment.join("bin"))?)
         .current_dir(crate_folder);
     let drivelab = target().join("debug/drivelab");
@@ -66,7 +66,7 @@ pub(crate) fn test(install: bool) -> Result<(), String> {
     run(&mut tests)
 }
 
-/// The wheel, made anew.
+/// Builds the wheel and returns its path.
 fn wheel(environment: &std::path::Path) -> Result<PathBuf, String> {
     let wheels = target().join("wheels");
     remove(&wheels)?;

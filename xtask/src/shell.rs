@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The root of the project.
+/// Returns the root of the project.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -13,7 +13,7 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Where build products and downloads go.
+/// Returns the folder of build products and downloads.
 pub(crate) fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),
@@ -21,23 +21,23 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// A program in the root of the project.
+/// Returns a program that runs in the root of the project.
 pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
     command
 }
 
-/// Whether each cargo compiles once and for all.
+/// Whether cargo keeps no incremental data.
 static ONCE: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is kept that would make compiling a changed crate faster: it takes more room than what is compiled, and a
-/// machine that runs all the tests from nothing may have little.
+/// Disables incremental data, which only accelerates the compilation of a changed crate. It uses more space than the
+/// build products, and a machine that runs all tests from scratch may have little.
 pub(crate) fn compile_once() {
     ONCE.store(true, Ordering::Relaxed);
 }
 
-/// The cargo that runs this task, with these words as arguments.
+/// Returns the cargo that runs this task, with these words as arguments.
 pub(crate) fn cargo(words: &str) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = program(cargo);
@@ -48,14 +48,14 @@ pub(crate) fn cargo(words: &str) -> Command {
     command
 }
 
-/// Runs it with its output shown; the error says what was run and how it ended.
+/// Runs the command with its output shown; the error states the command and how it ended.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = shown(command);
     println!("$ {shown}");
     passed(&shown, command.status())
 }
 
-/// Whether it was started and ended well; the error says what was run and how it ended.
+/// Checks that it was started and succeeded; the error states the command and how it ended.
 fn passed(shown: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String> {
     match ended {
         Ok(status) if status.success() => Ok(()),
@@ -64,7 +64,8 @@ fn passed(shown: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String>
     }
 }
 
-/// As [`run`], with all it says in one piece once it has ended: others run beside it.
+/// Runs as [`run`] does, with all its output in one piece after it has ended, because other commands run at the same
+/// time.
 pub(crate) fn run_apart(command: &mut Command) -> Result<(), String> {
     let shown = shown(command);
     let ended = command.output();
@@ -76,7 +77,7 @@ pub(crate) fn run_apart(command: &mut Command) -> Result<(), String> {
     passed(&shown, ended.map(|it| it.status))
 }
 
-/// Runs it and gives its standard output.
+/// Runs the command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = shown(command);
     match command.stderr(Stdio::inherit()).output() {
@@ -88,12 +89,12 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Whether there is a program of this name.
+/// Checks whether there is a program with this name.
 pub(crate) fn is_there(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// A program on the path, or where Debian keeps what it takes for root's.
+/// Returns the path of a program on the path, or in Debian's folders for root's programs.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

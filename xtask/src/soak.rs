@@ -1,9 +1,10 @@
-//! `cargo xtask soak`: pools served to programs that nobody here wrote, ended in every way, and checked after a restart.
+//! `cargo xtask soak`: pools served to third-party programs, ended in every way, and checked after a restart.
 //!
-//! A series is one client on one pool. Each of its rounds starts a server on the same store, lets the client check what was
-//! acknowledged before, lets it work until a number of acknowledgements, and ends the server. Workload, number and order of
-//! endings come from the seed; how commands interleave does not, so a finding may need several tries to show again.
-//! Left out: the host's own crash (the server writes to its file system's cache), and more than one fault in a round.
+//! A series is one client on one pool. Each of its rounds starts a server on the same store, lets the client check the
+//! data that was acknowledged before, lets it work until a number of acknowledgements, and ends the server. Workload,
+//! number and order of endings follow from the seed. The interleaving of commands does not, so several attempts may be
+//! needed to repeat a finding. Not covered: a crash of the host (the server writes to the file system's cache), and
+//! more than one fault in a round.
 
 mod clients;
 mod endings;
@@ -26,7 +27,7 @@ use shapes::{SHAPES, Shape};
 use crate::shell::{cargo, run, target};
 use crate::tools;
 
-/// How the options are written.
+/// Text of the options.
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask soak [OPTION]...
 
@@ -43,7 +44,7 @@ Usage: cargo xtask soak [OPTION]...
 
 Exit code 1: something was lost, refused or failed.";
 
-/// What was asked for.
+/// Parsed options.
 #[derive(Clone, Debug)]
 struct Options {
     shapes: Vec<&'static Shape>,
@@ -56,7 +57,7 @@ struct Options {
     binary: Option<PathBuf>,
 }
 
-/// The named ones of a list.
+/// Returns the elements of a list that are named.
 fn named<T: Copy>(
     option: &str,
     names: &str,
@@ -80,7 +81,7 @@ fn shapes() -> Vec<&'static Shape> {
     SHAPES.iter().collect()
 }
 
-/// The shape whose day it is.
+/// Returns the shape that is tested today.
 fn of_the_day() -> &'static Shape {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let day = since.unwrap_or_default().as_secs() / (24 * 60 * 60);
@@ -179,10 +180,10 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     judge(&table, &place)
 }
 
-/// Faults that are planted, and whether all clients must find them or only those that check each block.
+/// Planted faults, and whether all clients must find them or only those that check each block.
 const PLANTS: [(&str, bool); 2] = [("lies", true), ("loses-write", false)];
 
-/// Each client must find what a planted fault of the drive loses.
+/// Checks that each client finds the data that a planted fault of the drive loses.
 fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> {
     let mut blind = Vec::new();
     for (plant, is_everyones) in PLANTS {
@@ -217,7 +218,7 @@ fn self_test(options: &Options, mut setting: Setting<'_>) -> Result<(), String> 
     ))
 }
 
-/// All rounds: turn by turn, each client once after the other, shape by shape.
+/// Runs all rounds: in each turn, every client in sequence on every shape.
 fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
     let mut table = Table::default();
     let start = Instant::now();
@@ -242,7 +243,7 @@ fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
     Ok(table)
 }
 
-/// Whether all is as it must be; folders with findings stay.
+/// Checks the results; folders with findings are kept.
 fn judge(table: &Table, place: &Path) -> Result<(), String> {
     if table.findings.is_empty() {
         return crate::guest::remove(place);
@@ -260,13 +261,14 @@ fn judge(table: &Table, place: &Path) -> Result<(), String> {
     ))
 }
 
-/// What the soak needs beside the guest.
+/// Tools that the soak needs besides the guest.
 pub(crate) const NEEDS: &[&tools::Tool] = &[&tools::FIO, &tools::LIBNBD_PYTHON, &tools::POSTGRESQL];
 
-/// Seconds after which the step of `cargo xtask test` starts no more rounds.
+/// Seconds after which the step of `cargo xtask test` starts no further rounds.
 const SHORT: u64 = 60;
 
-/// The step of `cargo xtask test`: that the clients find what is lost, then the shape of the day for a minute.
+/// The step of `cargo xtask test`: checks that the clients find planted faults, then tests the shape of the day for a
+/// minute.
 pub(crate) fn step(install: bool) -> Result<(), String> {
     if install {
         crate::guest::prepare()?;

@@ -13,19 +13,19 @@ use crate::soak;
 use crate::tools::{self, Tool};
 use crate::wasm;
 
-/// One step.
+/// A step of the tests.
 struct Step {
     name: &'static str,
     what: &'static str,
     needs: &'static [&'static Tool],
     run: fn(install: bool) -> Result<(), String>,
-    /// In a whole run it is skipped, visibly, where the steps before have taken longer: CI ends a run after 90 minutes, and
-    /// a run that is cut off says nothing of what failed.
+    /// In a whole run the step is skipped, with a message, if the previous steps have taken longer. CI ends a run
+    /// after 90 minutes, and an interrupted run does not report failures.
     begins_within: Option<Duration>,
 }
 
 impl Step {
-    /// Why it cannot begin so long after the start; `None` if it can.
+    /// Returns why it cannot begin this long after the start; `None` if it can.
     fn is_late(&self, taken: Duration) -> Option<String> {
         let limit = self.begins_within.filter(|&limit| taken > limit)?;
         let minutes = |it: Duration| it.as_secs() / 60;
@@ -38,7 +38,7 @@ impl Step {
     }
 }
 
-/// The steps in order: what fails fast comes first.
+/// The steps in order: those that fail fast come first.
 const STEPS: &[Step] = &[
     Step {
         name: "fmt",
@@ -88,7 +88,7 @@ const STEPS: &[Step] = &[
         name: "fuzz",
         what: "a short run of every fuzz target finds nothing",
         needs: &[&tools::CXX],
-        // One seed: a finding of chance belongs to whoever fuzzes for it, not to the change that it happened to meet.
+        // With a fixed seed. A random finding belongs to a separate fuzzing run, not to the change that is tested.
         run: |_| fuzz::fuzz(&[], 5, Some(1)),
         begins_within: None,
     },
@@ -111,15 +111,15 @@ const STEPS: &[Step] = &[
         what: "a static binary prints what others print; the Python package compiles for ARM",
         needs: portable::NEEDS,
         run: portable::test,
-        // It compiles everything once more: some five minutes.
+        // It compiles everything once more, which takes some five minutes.
         begins_within: Some(Duration::from_secs(75 * 60)),
     },
 ];
 
-/// The steps of `quick`: what to run between two edits. No tool is installed for them.
+/// The steps of `quick`, to run between two edits. No tool is installed for them.
 const QUICK: &[&str] = &["fmt", "clippy", "unit"];
 
-/// A step that only `quick` has: in the whole run `test` includes it.
+/// A step of `quick` only: in the whole run, `test` includes it.
 const UNIT: Step = Step {
     name: "unit",
     what: "the tests inside the crates, without programs, clients and whole ledgers",
@@ -128,14 +128,15 @@ const UNIT: Step = Step {
     begins_within: None,
 };
 
-/// Steps that no whole run has.
+/// Steps that are not part of a whole run.
 const BY_NAME: [&Step; 1] = [&UNIT];
 
-/// The tests; where tools may be installed, a test that compares with one fails without it instead of passing over it.
+/// Runs the tests. Where tools may be installed, a test that compares with a tool fails if the tool is missing,
+/// instead of being skipped.
 fn test_workspace(install: bool) -> Result<(), String> {
     let mut tests = cargo("test --workspace --locked --no-fail-fast");
     tests.env("INSTA_UPDATE", "no");
-    // Pages that simulate are tested where the engine can be built.
+    // Pages that simulate are tested if the engine can be built.
     if wasm::is_there_or_comes(install)? {
         tests.env("DRIVELAB_PAGE_ENGINE", "1");
     }
@@ -161,14 +162,14 @@ pub(crate) fn list() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How a step ended.
+/// Result of a step.
 enum End {
     Passed,
     Skipped(String),
     Failed(String),
 }
 
-/// The chosen steps, one after another; of a whole run (not of steps by their names) those that come too late are skipped.
+/// Runs the chosen steps in sequence. In a whole run (not with steps by name), steps that are too late are skipped.
 fn run_steps(
     chosen: &[&Step],
     install: bool,
@@ -209,7 +210,8 @@ fn run_steps(
     ends
 }
 
-/// The steps of these names in their order, those of a whole run where none is named, or the first name that is unknown.
+/// Returns the steps with these names in their order, those of a whole run if none is named, or the first unknown
+/// name.
 fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
     let steps = || STEPS.iter().chain(BY_NAME);
     let unknown = |name: &&str| *name != "quick" && steps().all(|step| step.name != *name);
@@ -225,7 +227,7 @@ fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
     Ok(steps().filter(wanted).collect())
 }
 
-/// Installs what is missing and runs the chosen steps; the exit code says whether all passed.
+/// Installs missing tools and runs the chosen steps; the exit code states whether all passed.
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let names: Vec<&str> = args
         .iter()

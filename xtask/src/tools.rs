@@ -1,19 +1,19 @@
-//! What the tests need beside cargo, and how to get it on Debian.
+//! Tools that the tests need besides cargo, and how to install them on Debian.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::shell::{is_there, program, root, run, target};
 
-/// A program that some step calls.
+/// A program that a step calls.
 pub(crate) struct Tool {
-    /// Names under which it may be found; any of them will do.
+    /// Names under which it may be found; one of them is sufficient.
     programs: &'static [&'static str],
     /// Debian's packages.
     packages: &'static [&'static str],
 }
 
-/// fio itself, to compare with.
+/// fio itself, for comparison.
 pub(crate) const FIO: Tool = Tool {
     programs: &["fio"],
     packages: &["fio"],
@@ -23,17 +23,17 @@ pub(crate) const CHROMIUM: Tool = Tool {
     programs: &["chromium", "chromium-browser", "google-chrome"],
     packages: &["chromium"],
 };
-/// Drives the browser.
+/// Controls the browser.
 pub(crate) const NODE: Tool = Tool {
     programs: &["node"],
     packages: &["nodejs"],
 };
-/// Fetches what drives the browser.
+/// Downloads the packages that control the browser.
 pub(crate) const NPM: Tool = Tool {
     programs: &["npm"],
     packages: &["npm"],
 };
-/// Runs fio-plot; Debian keeps its `venv` and `pip` in packages of their own.
+/// Runs fio-plot; Debian has its `venv` and `pip` in separate packages.
 pub(crate) const PYTHON: Tool = Tool {
     programs: &["python3"],
     packages: &["python3", "python3-venv", "python3-pip"],
@@ -63,7 +63,7 @@ pub(crate) const ARM_LIBC: Tool = Tool {
     programs: &["/usr/aarch64-linux-gnu/include/stdint.h"],
     packages: &["libc6-dev-arm64-cross"],
 };
-/// Tells what a binary asks of the system.
+/// Shows what a binary requires of the system.
 pub(crate) const READELF: Tool = Tool {
     programs: &["readelf"],
     packages: &["binutils"],
@@ -76,13 +76,13 @@ pub(crate) const XZ: Tool = Tool {
 
 /// libnbd for Debian's Python.
 pub(crate) const LIBNBD_PYTHON: Tool = tool(&["nbdsh"], &["python3-libnbd"]);
-/// PostgreSQL's server, which Debian keeps off the path; its packages bring pgbench and amcheck.
+/// PostgreSQL's server, which Debian does not put on the path; its packages include pgbench and amcheck.
 pub(crate) const POSTGRESQL: Tool = tool(
     &["/usr/share/postgresql-common/pg_wrapper"],
     &["postgresql"],
 );
 
-/// What the guest is made with and from, what runs it, and the clients of live drives outside of it.
+/// Tools to build and run the guest, and the clients of live drives outside it.
 const LIVE: &[Tool] = &[
     tool(&["flex"], &["flex"]),
     tool(&["bison"], &["bison"]),
@@ -105,12 +105,12 @@ const LIVE: &[Tool] = &[
     tool(&["qemu-img"], &["qemu-utils"]),
     tool(&["nbdinfo"], &["libnbd-bin"]),
     tool(&["nbdsh"], &["python3-libnbd"]),
-    // No program: libnbd's checks are compiled with it.
+    // Not a program: libnbd's checks are compiled with it.
     tool(&["/usr/include/libnbd.h"], &["libnbd-dev"]),
     tool(&["nbdkit"], &["nbdkit"]),
 ];
 
-/// What a whole run needs; a step that runs by its name may need more.
+/// Returns the tools that a whole run needs; a step that is run by name may need more.
 fn all() -> impl Iterator<Item = &'static Tool> {
     let named: [&Tool; 8] = [&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
     named.into_iter().chain(LIVE)
@@ -121,25 +121,25 @@ const fn tool(programs: &'static [&'static str], packages: &'static [&'static st
 }
 
 impl Tool {
-    /// Whether it can be called.
+    /// Checks whether it can be called.
     pub(crate) fn is_there(&self) -> bool {
         self.programs.iter().any(|name| is_there(name))
     }
 
-    /// Its name, for messages.
+    /// Returns the name for messages.
     pub(crate) fn name(&self) -> &'static str {
         self.programs[0]
     }
 }
 
-/// Installs what is missing, of what a whole run needs and of `more`, by apt, as root or with sudo.
+/// Installs missing tools, of those that a whole run needs and of `more`, with apt, as root or with sudo.
 pub(crate) fn install(more: impl Iterator<Item = &'static Tool>) -> Result<(), String> {
     let mut packages: Vec<&str> = all()
         .chain(more)
         .filter(|tool| !tool.is_there())
         .flat_map(|tool| tool.packages.iter().copied())
         .collect();
-    // Python may be there without these.
+    // Python may be installed without these.
     if is_there("python3") && !python_makes_environments() {
         packages.extend(["python3-venv", "python3-pip"]);
     }
@@ -165,7 +165,7 @@ pub(crate) fn install(more: impl Iterator<Item = &'static Tool>) -> Result<(), S
 /// Version of the program that draws charts from fio's JSON.
 const FIO_PLOT: &str = "fio-plot==1.1.21";
 
-/// Fetches by npm what the tests of the page need, in the versions of their lock file.
+/// Downloads with npm the packages that the tests of the page need, in the versions of their lock file.
 pub(crate) fn browser_tests() -> Result<(), String> {
     let folder = root().join("crates/report/tests/browser");
     let written =
@@ -183,7 +183,7 @@ pub(crate) fn browser_tests() -> Result<(), String> {
         .current_dir(folder))
 }
 
-/// The program fio-plot in a Python environment of its own, fetched by pip if need be.
+/// Returns fio-plot in a separate Python environment, installed with pip if needed.
 pub(crate) fn fio_plot() -> Result<PathBuf, String> {
     let folder = target().join("tools").join(FIO_PLOT);
     let fio_plot = folder.join("bin/fio-plot");
@@ -202,7 +202,7 @@ fn python_makes_environments() -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The program as root: itself if we are root, through sudo otherwise.
+/// Returns the program run as root: directly if this process is root, through sudo otherwise.
 fn as_root(name: &str) -> std::process::Command {
     let is_root = crate::shell::output(program("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     let mut command = if is_root {

@@ -14,7 +14,7 @@ const FILES: [(&str, &str); 3] = [
     ("LICENSE", "LICENSE"),
 ];
 
-/// Fetches the package and copies its files.
+/// Downloads the package and copies its files.
 pub(crate) fn run() -> Result<(), String> {
     tools::browser_tests()?;
     let package = root().join("crates/report/tests/browser/node_modules/uplot");

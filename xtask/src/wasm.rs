@@ -1,9 +1,9 @@
-//! What a page simulates with (model, catalogue, workload, lab) compiles for wasm32-unknown-unknown, without files, threads and compression, by
-//! whichever way this machine has: what a page that simulates needs.
+//! Checks that the engine of pages that simulate (model, catalogue, workload, lab) compiles for
+//! wasm32-unknown-unknown, without files, threads and compression, in one of two ways:
 //!
-//! 1. The target of the toolchain in use, if installed or if rustup can add it.
-//! 2. Otherwise Debian's `rustc-web` with the source of its standard library, unpacked under `target/` (nothing is
-//!    installed): cargo checks the standard library for the target too, which takes half a minute.
+//! 1. With the target of the current toolchain, if it is installed or rustup can add it.
+//! 2. Otherwise with Debian's `rustc-web` and the source of its standard library, unpacked under `target/` (nothing is
+//! installed): cargo checks the standard library for the target too, which takes half a minute.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, is_there, output, program, run, target};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// What a page simulates with: the lab and what it is made of, without files, threads and compression.
+/// The engine of pages: the lab and its dependencies, without files, threads and compression.
 const ENGINE: &str = "--package drivelab-page-engine --lib --target wasm32-unknown-unknown";
 
-/// Whether the compiler in use has the target, or can be given it: then the page's engine can be built.
+/// Checks whether the compiler has the target, or can get it: then the page's engine can be built.
 pub(crate) fn is_there_or_comes(install: bool) -> Result<bool, String> {
     Ok(has_target()? || (install && rustup_adds_target()))
 }
@@ -29,7 +29,7 @@ pub(crate) fn check(install: bool) -> Result<(), String> {
         .args(["-Zbuild-std=std,panic_abort", "--target-dir"])
         .arg(target().join("wasm"))
         .env("RUSTC", rustc)
-        // Building the standard library is a matter of nightly toolchains; this makes a stable one do it.
+        // Building the standard library requires a nightly toolchain; this setting enables it on a stable one.
         .env("RUSTC_BOOTSTRAP", "1"))
 }
 
@@ -54,7 +54,7 @@ fn rustup_adds_target() -> bool {
         }
 }
 
-/// A script that calls Debian's compiler, fetched if need be.
+/// Returns a script that calls Debian's compiler, downloaded if needed.
 fn debian_rustc(install: bool) -> Result<PathBuf, String> {
     let folder = target().join("rustc-web");
     let script = folder.join("rustc");
@@ -98,7 +98,7 @@ fn fetch(folder: &Path) -> Result<(), String> {
         "--no-enhances",
         "rustc-web",
     ]))?;
-    // The compiler's libraries have their versions in their names.
+    // The compiler's libraries have versions in their names.
     let mut packages: Vec<&str> = depends
         .lines()
         .filter(|line| !line.starts_with([' ', '<']))

@@ -200,7 +200,7 @@ fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A plan for each drive; all that is wrong with the arguments at once.
+/// Returns a plan for each drive, or all problems of the arguments at once.
 fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
@@ -255,7 +255,7 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     problems.or(plans)
 }
 
-/// What is asked of the test.
+/// Returns the parameters of the test.
 fn asked(args: &Args) -> Asked {
     Asked {
         load: args.load,

@@ -1,4 +1,4 @@
-//! `drivelab bench-target`: how fast an NVMe/TCP or NBD target is, by a client that never sleeps.
+//! `drivelab bench-target`: benchmark of an NVMe/TCP or NBD target, with a client that never sleeps.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::size::size;
 
-/// Percentiles that are shown.
+/// Shown percentiles.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// Measure any NVMe/TCP or NBD target with a busy-polling client
@@ -139,7 +139,7 @@ fn as_json(depth: u16, measured: &Measured) -> Value {
     })
 }
 
-/// One row for each depth. A percentile with too few samples beyond it is left out.
+/// Returns a table with one row for each depth. A percentile with too few samples beyond it is left out.
 fn table(args: &Args, all: &[(u16, Measured)]) -> Table {
     let mut table = plain();
     let heads = PERCENTILES.iter().map(|percent| format!("p{percent} us"));

@@ -1,4 +1,4 @@
-//! `drivelab check`: whether drives are good enough for a piece of software, by what its makers ask.
+//! `drivelab check`: whether drives meet an application's published minimum.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

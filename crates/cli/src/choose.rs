@@ -1,4 +1,4 @@
-//! `drivelab choose`: which drives meet a load and its limits, and which one to take.
+//! `drivelab choose`: drives that meet a load and its limits, and the recommended drive.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -129,12 +129,12 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Rate at which drives are asked.
+/// Rate of the load on the drives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum RateArg {
-    /// Each at its own maximum.
+    /// Each drive's own maximum.
     Max,
-    /// All at this one.
+    /// This rate on all drives.
     At(Offered),
 }
 
@@ -174,7 +174,7 @@ impl From<By> for Measure {
     }
 }
 
-/// A candidate: what it is called, and what runs.
+/// A candidate: its name, and the drive or pool that is simulated.
 struct Named {
     name: String,
     sheet: DriveSheet,
@@ -195,7 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let by = match (args.by, &args.usd) {
         (Some(by), _) => Measure::from(by),
         (None, Some(_)) => Measure::Usd,
-        // A log that is slow throttles clients that wait for it: at one rate its latency tells.
+        // A slow log throttles clients that wait for it, so at a common rate its latency is decisive.
         (None, None) if paced || is_slog(args) => Measure::P99,
         (None, None) => Measure::Iops,
     };
@@ -241,7 +241,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What the drives do at this load; those that cannot run it go to the others.
+/// Runs this load on the drives; those that cannot run it are added to the unfit ones.
 fn ran(drives: &[Named], request: &Request, lab: &Lab, unfit: &mut Vec<Unfit>) -> Vec<Candidate> {
     let results = of_each(
         drives,
@@ -261,8 +261,8 @@ fn ran(drives: &[Named], request: &Request, lab: &Lab, unfit: &mut Vec<Unfit>) -
     candidates
 }
 
-/// A slow log throttles clients that wait for it, and so its own latency: logs that ran at their own maximum run again, all at one
-/// rate. A load that has a pace of its own stays as it ran.
+/// Runs logs again at a common rate after they ran at their own maximum. A slow log throttles clients that wait for
+/// it, which also limits its own latency. A load with its own rate is not repeated.
 fn at_common_rate(
     drives: &[Named],
     request: Request,
@@ -283,7 +283,7 @@ fn at_common_rate(
     request
 }
 
-/// Whether drives are chosen as the log of a pool.
+/// Checks whether drives are chosen as the log of a pool.
 fn is_slog(args: &Args) -> bool {
     let names = args.drives.names(&args.arguments);
     names.first().is_some_and(|first| first == "slog")
@@ -330,13 +330,13 @@ fn print(
         args.json
             .then(|| decide::choose::json(request, answer, like, &command)),
         &sentences,
-        // Where there is no terminal, as wide as one usually is.
+        // Without a terminal, the usual width.
         |width| decide::choose::table(request, answer, width.or(Some(80))),
         |width| decide::choose::method(request, answer, &command, width),
     )
 }
 
-/// A place in a pool: what it is called, its name, and which option says what is behind it.
+/// A place in a pool: its argument, its name, and the option for the rest of the pool.
 const PLACES: [(&str, &str, &str); 4] = [
     ("slog", "slog", "--main"),
     ("vsan-cache", "vsan-cache", "--capacity"),
@@ -411,7 +411,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     }
 }
 
-/// The load at the rate that was asked for, or that limits ask for.
+/// Returns the load at the requested rate, or at the rate that the limits require.
 fn paced(args: &Args, load: Load, slo: &Slo) -> Result<Load, Problems> {
     match args.rate {
         Some(RateArg::At(rate)) => load.at_rate(rate),
@@ -420,14 +420,14 @@ fn paced(args: &Args, load: Load, slo: &Slo) -> Result<Load, Problems> {
     }
 }
 
-/// A drive that does not take what is asked of it, and why.
+/// Returns an unfit drive, with the reason.
 fn refused(drive: &str, problems: &Problems) -> Unfit {
-    // The line is the drive's already.
+    // The line already names the drive.
     let itself = format!("{drive}: ");
     let why = problems.0.iter().map(|problem| {
         let what = &problem.what;
         let what = what.strip_prefix(&itself).unwrap_or(what);
-        // Where an option of this verb would have it run.
+        // If an option of this subcommand would make it run.
         let help = problem
             .help
             .as_deref()
@@ -444,20 +444,20 @@ fn refused(drive: &str, problems: &Problems) -> Unfit {
     }
 }
 
-/// Whether a drive of the catalogue is a RAM disk.
+/// Checks whether a drive of the catalogue is a RAM disk.
 fn is_ram(name: &str) -> bool {
     catalogue::drive(name).is_ok_and(|sheet| matches!(sheet.config, DriveConfig::Ram(_)))
 }
 
-/// What there is to choose from.
+/// Candidates and unfit drives.
 #[derive(Default)]
 struct Found {
     drives: Vec<Named>,
-    /// Those of `--all` that do not take what is set, such as an age where no endurance is published.
+    /// Drives of `--all` that do not support the settings, such as an age where no endurance is published.
     unfit: Vec<Unfit>,
 }
 
-/// The drives, or the pools in which they have a place. One that is named and does not load is a problem; one of `--all`
+/// Returns the drives, or the pools that contain them. A named drive that does not load is a problem; one of `--all`
 /// is unfit, unless all of them are.
 fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let mut names = args.drives.names(&args.arguments);
@@ -522,7 +522,8 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     found
 }
 
-/// What is behind the drives in a place, as its option says. An option of another place, or without one, is a problem.
+/// Returns the rest of the pool, as the place's option gives it. An option of another place, or without a place, is a
+/// problem.
 fn behind(args: &Args, place: Option<(&str, &str)>, problems: &mut Problems) -> Option<String> {
     let asked = place.map(|(_, option)| option);
     for (option, given, places) in [

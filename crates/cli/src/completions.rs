@@ -1,6 +1,6 @@
-//! `drivelab completions`: completions of a shell, made of the definitions that the program parses its arguments by.
+//! `drivelab completions`: completions for a shell, generated from the program's argument definitions.
 //!
-//! Left out: fio's options in `run`, which are fio's and not in those definitions, and names of drives.
+//! Not included: fio's options in `run`, which are not in those definitions, and names of drives.
 
 use std::io::{self, Write};
 

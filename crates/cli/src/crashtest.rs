@@ -1,4 +1,4 @@
-//! `drivelab crashtest`: what a power cut can leave of recorded writes, and whether a program survives it.
+//! `drivelab crashtest`: images that a power cut can leave of recorded writes, and whether a program survives them.
 
 mod check;
 mod shown;

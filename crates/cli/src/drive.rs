@@ -1,8 +1,8 @@
-//! How every verb that takes drives has them named: as arguments, or by `--drive`.
+//! Naming of drives in every subcommand that takes drives: as arguments, or by `--drive`.
 //!
-//! A name of the catalogue, a path that ends in `.toml` or the expression of a pool is a drive, whatever else is in the
-//! folder; in verbs that read
-//! other files too, an argument that is no drive is such a file. A file that has a drive's name is `./NAME`.
+//! A name of the catalogue, a path that ends in `.toml` or the expression of a pool is a drive, whatever files the
+//! folder contains. In subcommands that also read other files, an argument that is not a drive is such a file. A file
+//! with a drive's name is written as `./NAME`.
 
 use std::path::{Path, PathBuf};
 
@@ -24,13 +24,13 @@ pub(crate) struct DriveArgs {
 }
 
 impl DriveArgs {
-    /// The names of all drives: arguments first.
+    /// Returns the names of all drives, those of arguments first.
     pub(crate) fn names(&self, arguments: &[String]) -> Vec<String> {
         [arguments, &self.drives].concat()
     }
 
-    /// The names of all drives; if there is none that is a problem, unless an argument that is already one may have been
-    /// meant for a drive.
+    /// Returns the names of all drives. If there are none, that is a problem, unless an argument with a problem may
+    /// have been meant as a drive.
     pub(crate) fn named(&self, arguments: &[String], problems: &mut Problems) -> Vec<String> {
         let names = self.names(arguments);
         if names.is_empty() && problems.0.is_empty() {
@@ -42,12 +42,12 @@ impl DriveArgs {
         names
     }
 
-    /// The drives that load, with what is set on them; everything wrong with the others is a problem.
+    /// Returns the drives that load, with their settings; all errors of the others are problems.
     pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
         self.read_as(arguments, &self.settings(), problems)
     }
 
-    /// The drives that load, with these settings.
+    /// Returns the drives that load, with these settings.
     pub(crate) fn read_as(
         &self,
         arguments: &[String],
@@ -64,7 +64,7 @@ impl DriveArgs {
         drives
     }
 
-    /// Says, of an answer for years, what a part that holds no data is taken for.
+    /// Prints, for an answer in years, how a part without data is treated.
     pub(crate) fn note_on_years(&self) {
         if self.settings().fill.is_some() {
             remark(
@@ -74,16 +74,16 @@ impl DriveArgs {
         }
     }
 
-    /// What is set on the drives.
+    /// Returns the settings of the drives.
     pub(crate) fn settings(&self) -> Settings {
         Settings::from(&self.setting)
     }
 }
 
-/// The drive of this name, or in the file at this path, with what is set on it.
+/// Returns the drive with this name, or in the file at this path, with these settings.
 ///
 /// # Errors
-/// Everything wrong with it, or that it is a file of another kind.
+/// All problems of the drive, or that the file is of another kind.
 pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     let read = catalogue::drive_as(name, settings);
     if let Some(note) = read.as_ref().ok().and_then(|it| it.note_on(settings)) {
@@ -100,7 +100,7 @@ pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Proble
     })
 }
 
-/// Whether an argument names a drive and no other file.
+/// Checks whether an argument names a drive and no other file.
 pub(crate) fn is_drive(argument: &str) -> bool {
     argument.ends_with(".toml")
         || catalogue::is_expression(argument)
@@ -108,15 +108,15 @@ pub(crate) fn is_drive(argument: &str) -> bool {
         || catalogue::pool_names().contains(&argument)
 }
 
-/// Arguments of a verb that reads files besides drives.
+/// Arguments of a subcommand that reads files besides drives.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Sorted {
     pub(crate) drives: Vec<String>,
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Parts drives from files; `what` is what such a file is, as in "a job file". Every argument that is neither is a problem,
-/// with what may have been meant.
+/// Separates drives from files; `what` describes such a file, as in "a job file". Every argument that is neither is a
+/// problem, with a suggestion.
 pub(crate) fn sort(arguments: &[PathBuf], what: &str, problems: &mut Problems) -> Sorted {
     let mut sorted = Sorted::default();
     for argument in arguments {
@@ -152,7 +152,7 @@ fn neither(argument: &Path, what: &str) -> Problem {
     }
 }
 
-/// The file of the same folder that has the nearest name.
+/// Returns the file in the same folder with the closest name.
 fn file_like(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
@@ -161,7 +161,7 @@ fn file_like(path: &Path) -> Option<PathBuf> {
         entry.file_name().into_string().ok()
     });
     let mut files: Vec<String> = files.collect();
-    // So that among two as near the answer does not depend on the file system.
+    // Sorted, so that the result for equal distances does not depend on the file system.
     files.sort_unstable();
     let near = nearest(
         path.file_name()?.to_str()?,

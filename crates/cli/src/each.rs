@@ -1,4 +1,4 @@
-//! The same question of many drives: on all cores, with a line that says how far it is and how long it still takes.
+//! Runs one question on many drives: on all cores, with a line for the progress and the remaining time.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use lab::{GoOn, in_parallel};
 
 use crate::progress::Progress;
 
-/// The answer of each drive, in the order of `drives`.
+/// Returns the answer for each drive, in the order of `drives`.
 pub(crate) fn of_each<T: Sync, R: Send>(
     drives: &[T],
     name: impl Fn(&T) -> &str + Sync,

@@ -1,4 +1,4 @@
-//! `drivelab explain`: a user's fio run taken apart.
+//! `drivelab explain`: analysis of a user's fio run.
 
 use std::fs;
 use std::io::{self, Read};
@@ -145,7 +145,7 @@ fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
     problems.or((runs, request))
 }
 
-/// What the file says; an argument that is not known may have been the file.
+/// Returns the runs in the file; an unknown argument may have been meant as the file.
 fn runs(sorted: &Sorted, all_known: bool, problems: &mut Problems) -> Vec<Run> {
     let path = match (sorted.files.as_slice(), all_known) {
         ([path], _) => path,
@@ -173,7 +173,7 @@ fn shown(files: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// The drive, if one is named; an argument that is not known may have been it.
+/// Returns the drive, if one is named; an unknown argument may have been meant as the drive.
 fn drive(
     args: &Args,
     sorted: &Sorted,
@@ -198,7 +198,7 @@ fn drive(
     None
 }
 
-/// Logs are of one run: which, they do not say.
+/// Adds the logs. They belong to one run, but do not name it.
 fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
     if args.log.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Why a verb did not succeed, and the exit code that says so.
+//! Failures of subcommands, and their exit codes.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -7,28 +7,28 @@ use std::process::ExitCode;
 
 use text::problem::{Place, Problem, Problems};
 
-/// Why a verb did not succeed.
+/// Reason why a subcommand failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The input or the arguments are wrong: exit code 2.
+    /// Invalid input or arguments: exit code 2.
     BadInput(Problems),
-    /// Something that should have worked did not (a file could not be written, ...): exit code 1.
+    /// A failed operation (a file could not be written, ...): exit code 1.
     Failed(String),
     /// The work was done and its verdict is negative: exit code 3.
     Verdict(String),
-    /// The user asked to end, and what there was has been printed: this exit code.
+    /// The user asked to stop, and partial results have been printed: this exit code.
     Stopped(u8),
-    /// Nobody reads the output any more (`drivelab drives | head -1`): not an error of ours.
+    /// The reader of the output has closed it (`drivelab drives | head -1`), which is not an error of the program.
     ClosedPipe,
 }
 
 impl Failure {
-    /// A failure of the program's surroundings: what was being done, and the error.
+    /// Returns a failure of the environment: the operation, and the error.
     pub(crate) fn failed(doing: impl Display, error: impl Display) -> Failure {
         Failure::Failed(format!("{doing}: {error}"))
     }
 
-    /// Says on standard error what went wrong; the exit code.
+    /// Prints the failure on standard error and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::BadInput(problems) => {
@@ -54,7 +54,7 @@ impl Failure {
     }
 }
 
-/// A problem of the arguments, and what would be right.
+/// Returns a problem of the arguments, with what would be right.
 pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) -> Problem {
     Problem {
         origin: "command line".into(),
@@ -64,12 +64,13 @@ pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) 
     }
 }
 
-/// Writes to standard error; the exit code speaks where nobody reads that.
+/// Writes to standard error; if that is closed, only the exit code reports the failure.
 pub(crate) fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 
-/// Whether messages have colours: on a terminal that has them, unless <https://no-color.org> says otherwise.
+/// Checks whether messages have colours: on a terminal that supports them, unless <https://no-color.org> disables
+/// them.
 fn coloured(terminal: bool, no_color: Option<OsString>, term: Option<OsString>) -> bool {
     terminal
         && no_color.is_none_or(|value| value.is_empty())
@@ -87,7 +88,7 @@ impl From<Problems> for Failure {
     }
 }
 
-/// Errors of writing to standard output; those of files should say which file, by [`Failure::failed`].
+/// Errors of writing to standard output; for files, [`Failure::failed`] adds the file name.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -1,4 +1,4 @@
-//! Scripts of faults: as a server takes them, and as runs do.
+//! Fault scripts, as servers and runs take them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct FaultArgs {
 }
 
 impl FaultArgs {
-    /// What befalls each of these drives, or all of the script that it cannot have.
+    /// Returns the faults of each of these drives, or all faults of the script that they cannot have.
     pub(crate) fn read(&self, drives: &[DriveSheet], problems: &mut Problems) -> Vec<Vec<Befalls>> {
         let Some(path) = &self.fault else {
             return vec![Vec::new(); drives.len()];
@@ -41,7 +41,7 @@ impl FaultArgs {
     }
 }
 
-/// The faults of a script, with their lines; none if there is something wrong with it.
+/// Returns the faults of a script, with their lines; empty if the script has a problem.
 pub(crate) fn script_of(path: &Path, problems: &mut Problems) -> Vec<Scripted> {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path)

@@ -136,7 +136,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         block,
         depth: args.iodepth.unwrap_or(depth),
         used: args.used.clone(),
-        // Where it could not be read there is a problem, and nothing runs.
+        // If it could not be read there is a problem, and nothing runs.
         host: host.unwrap_or_default(),
         seed: args.seed.seed,
         seeds: args.seeds,
@@ -148,7 +148,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     problems.or((drives, request))
 }
 
-/// Bytes of a block size that is written as fio's.
+/// Returns the bytes of a block size in fio's notation.
 fn block_bytes(written: &str) -> Result<u32, Problems> {
     let pattern = Pattern {
         rw: String::from("write"),

@@ -1,4 +1,4 @@
-//! `drivelab fit`: a catalogue file for a drive that somebody has measured, or for the host it was measured in.
+//! `drivelab fit`: a catalogue file for a drive that a user has measured, or for the host of the measurement.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Stands for a drive to begin from that is to be found.
+/// Argument for a base drive that is chosen automatically.
 const AUTO: &str = "auto";
 
 impl Args {
@@ -135,14 +135,14 @@ impl Args {
         self.host.as_deref().unwrap_or(otherwise)
     }
 
-    /// Whether the base is a volume: what is wrong with it is told where it is read.
+    /// Checks whether the base is a volume; problems of the base are reported where it is read.
     fn begins_with_a_volume(&self) -> bool {
         let base = self.argument.as_ref().or(self.drive.as_ref());
         let base = base.and_then(|base| load(base, &Settings::from(&self.setting)).ok());
         base.is_some_and(|base| matches!(base.config, DriveConfig::Volume(_)))
     }
 
-    /// What keeps these files from being written when all is done, nothing of `inputs` among them.
+    /// Returns problems that would prevent writing these files, which must not include any of `inputs`.
     fn problems_of_outputs(&self, outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems {
         let mut problems = output::problems(outputs, inputs);
         if problems.0.is_empty() && !self.force {
@@ -210,7 +210,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// The host on which null devices were measured.
+/// Fits the host on which null devices were measured.
 fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
     let base = args.host();
     let inputs = args.host_measured.iter().map(PathBuf::as_path);
@@ -263,7 +263,7 @@ fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The fit of the base that is named, or of those that were tried, the one to take first.
+/// Returns the fit of the named base, or those of all tried bases, the recommended one first.
 fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, Problems> {
     if request.base == AUTO {
         let host = |base: &DriveSheet| match base.config {
@@ -292,7 +292,7 @@ fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, P
     }
 }
 
-/// The drive of a maker's data sheet.
+/// Makes the drive of a maker's data sheet.
 fn from_sheet(args: &Args, path: &str) -> Result<(), Failure> {
     let outputs = output::asked([("--output", &args.output)]);
     let mut problems = args.problems_of_outputs(&outputs, &[Path::new(path)]);
@@ -331,7 +331,7 @@ fn from_sheet(args: &Args, path: &str) -> Result<(), Failure> {
     })
 }
 
-/// What was measured, if base drive and host are there too; no file that is read is where the fit goes.
+/// Returns the measurements if base drive and host exist too; the output must not replace a file that is read.
 fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let measured = args.measured.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = measured.chain([Path::new(base)]).collect();
@@ -359,7 +359,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
     problems.or(runs)
 }
 
-/// Tells in what the runs were measured otherwise than the model does them: the fit takes it for the drive's own.
+/// Warns about differences between the measurement and the model's run, which the fit attributes to the drive.
 pub(crate) fn warn(measured: &[MeasuredRun]) {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in measured {
@@ -379,12 +379,12 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
     }
 }
 
-/// The runs of a file of fio's results, or of a measurement.
+/// Returns the runs in a file of fio's results, or in a measurement.
 fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     fit::read(&path.display().to_string(), &read(path)?)
 }
 
-/// What a file has of runs, and of paced reads and writes.
+/// Returns the runs in a file, and its rate-limited reads and writes.
 pub(crate) fn with_paced(path: &Path) -> Result<(Vec<MeasuredRun>, Vec<Paced>), Problems> {
     let origin = path.display().to_string();
     let text = read(path)?;

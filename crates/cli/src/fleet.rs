@@ -1,4 +1,4 @@
-//! `drivelab life --smart`: when real drives end, from their SMART data.
+//! `drivelab life --smart`: end of life of real drives, from their SMART data.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::limit;
 use crate::output::{self, write_whole};
 
-/// Largest file that is read: SMART data of tens of thousands of drives.
+/// Maximum size of a file: SMART data of tens of thousands of drives.
 const LARGEST: u64 = 256 << 20;
 
 /// Options of `life --smart`.
@@ -26,7 +26,7 @@ pub(crate) struct FleetOptions<'a> {
     pub(crate) csv: &'a Option<PathBuf>,
 }
 
-/// A rating such as `600TB`, or `980=600TB` for models that contain `980`.
+/// Parses a rating such as `600TB`, or `980=600TB` for models that contain `980`.
 pub(crate) fn rating(text: &str) -> Result<UserRating, String> {
     let (model, bytes) = match text.rsplit_once('=') {
         Some((model, bytes)) => (Some(model.trim()), bytes),
@@ -98,7 +98,7 @@ fn origin(path: &Path) -> String {
     }
 }
 
-/// The whole file; of `-`, standard input.
+/// Returns the content of a file; `-` is standard input.
 fn bytes(path: &Path) -> Result<Vec<u8>, Problems> {
     let mut bytes = Vec::new();
     let read = match path.as_os_str() == "-" {

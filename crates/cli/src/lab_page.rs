@@ -1,4 +1,4 @@
-//! `drivelab lab`: a page on which drives and pools are put together, given a job, and run.
+//! `drivelab lab`: a page on which a user composes drives and pools, writes a job, and runs it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,10 +45,10 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// Most drives side by side; `lab.js` has the same.
+/// Maximum number of drives on the page; `lab.js` has the same value.
 const MOST: usize = 6;
 
-/// What the page begins with if no drive is named; `lab.js` has the same.
+/// Default drives of the page; `lab.js` has the same list.
 const FIRST: [&str; 2] = ["p4800x-375", "p3700-1600"];
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -97,8 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A drive as the page has it: by its name, or with the text of its file. The page sets on it what is set, which is tried
-/// here so that what the drive does not have is told now.
+/// Returns a drive for the page: by its name, or with the text of its file. The page applies the settings; they are
+/// tried here so that unsupported settings are reported now.
 fn bench(name: &str, settings: &Settings) -> Result<Choice, Problems> {
     if catalogue::is_expression(name) || !name.ends_with(".toml") {
         load(name, settings)?;
@@ -114,7 +114,7 @@ fn bench(name: &str, settings: &Settings) -> Result<Choice, Problems> {
     let text = read(path)?;
     let whole = load(name, settings)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
-    // What the text means without the files beside it.
+    // Reads the text without the files next to it, as the page will.
     let alone = catalogue::drive_from_text_as(&file, &text, settings);
     match alone.is_ok_and(|alone| alone.config == whole.config) {
         true => Ok(Choice {

@@ -1,4 +1,4 @@
-//! `drivelab life`: how long drives last at a load.
+//! `drivelab life`: lifetime of drives at a load.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub(crate) struct Args {
 /// Default of `--years`.
 const YEARS: f64 = 5.0;
 
-/// A number of years that a drive may be asked to last.
+/// Parses a number of years.
 pub(crate) fn years(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('y').parse::<f64>() {
         Ok(years) if years > 0.0 && years <= 100.0 => Ok(years),
@@ -222,15 +222,16 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
     problems.or((drives, load, conditions))
 }
 
-/// I/Os that a run of `--writes` should have, and within which times.
+/// Number of I/Os of a run of `--writes`, and the bounds of its time.
 const WRITES: f64 = 60_000.0;
 const SECONDS: (f64, f64) = (1.0, 60.0);
-/// What one thread writes at most, while there are fewer than [`THREADS`].
+/// Maximum rate of one thread, while there are fewer than [`THREADS`].
 const THREAD: f64 = 400e6;
-/// Most threads: in order each has a range of its own, in whole percent of the drive. More would write the same ranges.
+/// Maximum number of threads: sequential threads have a range of their own each, in whole percent of the drive. More
+/// threads would write the same ranges.
 const THREADS: f64 = 100.0;
 
-/// Writes at a rate, as a job file.
+/// Returns writes at a rate, as a job file.
 fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
     let threads = (rate / THREAD).ceil().clamp(1.0, THREADS) as u32;
     let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;

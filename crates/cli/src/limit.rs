@@ -1,4 +1,5 @@
-//! What the verbs that decide (`max`, `life`, `choose`) have in common: options of fio's, the command that repeats an answer.
+//! Functions that the deciding subcommands (`max`, `life`, `choose`) share: fio's options, and the command that
+//! repeats an answer.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use text::terminal::{Width, paragraph};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints an answer: `json` alone if it is asked for; otherwise its sentences, the table, and how it was found.
+/// Prints an answer: only `json` if requested; otherwise its sentences, the table, and the method.
 pub(crate) fn tell(
     json: Option<Value>,
     sentences: &[String],
@@ -29,7 +30,7 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// KEY=VALUE as two words.
+/// Splits KEY=VALUE into two words.
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -39,12 +40,12 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What was read; its problems go to the others.
+/// Returns the value that was read; its problems are added to the others.
 pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     read.map_err(|more| problems.0.extend(more.0)).ok()
 }
 
-/// Problems of one drive among several.
+/// Returns the problems of one drive among several.
 fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
     let drive = drive.to_owned();
     problems.0.into_iter().map(move |problem| Problem {
@@ -53,7 +54,7 @@ fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// The answers on all drives, or everything that is wrong, each with its drive.
+/// Returns the answers for all drives, or all problems, each with its drive.
 pub(crate) fn all<'a, A>(
     results: impl IntoIterator<Item = (&'a str, Result<A, Problems>)>,
 ) -> Result<Vec<A>, Problems> {
@@ -67,14 +68,14 @@ pub(crate) fn all<'a, A>(
     problems.or(answers)
 }
 
-/// The command line that was given, quoted for a shell: what repeats the answer.
+/// Returns the command line, quoted for a shell: it repeats the answer.
 pub(crate) fn command() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     let words: Vec<String> = words.collect();
     format!("drivelab {}", words.join(" "))
 }
 
-/// A word as a shell reads it.
+/// Returns a word as a shell reads it.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! A load as an argument of the verbs that decide: a job file, a trace, or a name.
+//! A load as an argument of the deciding subcommands: a job file, a trace, or a name.
 
 use std::path::PathBuf;
 
@@ -58,12 +58,13 @@ pub(crate) struct LoadArgs {
     pub(crate) seeds: u32,
 }
 
-/// How long a job is counted for.
+/// Default counted time of a job.
 const USUAL: Span = Span::from_ms(500);
-/// The same of a log: three transaction groups.
+/// Default counted time of a log: three transaction groups.
 pub(crate) const OF_A_LOG: Span = Span::from_ms(15_000);
 
-/// How long a job is counted for on these: of pools with an intent log, until main has taken transaction groups.
+/// Returns the counted time of a job on these drives: for pools with an intent log, until transaction groups have been
+/// written to the main pool.
 pub(crate) fn usual<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
     let has_log = |sheet: &DriveSheet| {
         let tiers = sheet.pool_config().map(|config| &config.tiers);
@@ -76,13 +77,13 @@ pub(crate) fn usual<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Spa
 }
 
 impl LoadArgs {
-    /// The longest that a job is counted for.
+    /// Returns the maximum counted time of a job.
     pub(crate) fn at_most(&self, usual: Span) -> Span {
         self.runtime.unwrap_or(usual)
     }
 
-    /// The load that was asked for, if any, which is counted for so long unless the user says otherwise, and the conditions;
-    /// problems go to the others.
+    /// Returns the requested load, if any, with the counted time `usual` unless the user sets another one, and the
+    /// conditions; problems are added to the others.
     pub(crate) fn read(&self, usual: Span, problems: &mut Problems) -> (Option<Load>, Conditions) {
         let most = self.at_most(usual);
         let host = taken(catalogue::host(&self.host), problems).unwrap_or_default();
@@ -96,7 +97,7 @@ impl LoadArgs {
         let load = self.of_file(&host, problems).map(|load| load.at_most(most));
         let conditions = Conditions {
             host,
-            // Until the load is known.
+            // Preliminary, until the load is known.
             state: Start::from(self.state).before(false),
             seed: self.seed.seed,
             seeds: self.seeds,
@@ -104,12 +105,12 @@ impl LoadArgs {
         (load, conditions)
     }
 
-    /// The state before this load; says which it is.
+    /// Returns the state before this load, and prints it.
     pub(crate) fn state_before(&self, load: &Load) -> Precondition {
         self.state.answered(|start| load.begins(start))
     }
 
-    /// A load that has a name, as long as it says, or longer if the user says so.
+    /// Returns a named load with its own length, or a longer one if the user requests it.
     pub(crate) fn ours(&self, load: Load) -> Load {
         match self.runtime {
             None => load,

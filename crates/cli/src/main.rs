@@ -1,8 +1,9 @@
-//! The `drivelab` command: one file a verb, each with its arguments and a `run` that returns a [`Failure`] or nothing.
+//! The `drivelab` command: one file for each subcommand, with its arguments and a `run` that returns a [`Failure`] or
+//! nothing.
 //!
-//! To add a verb: a file here, a line in `mod`, a line in [`Verb`] and one in [`run()`].
-//! Results go to standard output through [`std::io::Write`] (so that a closed pipe ends the program quietly), progress
-//! and messages to standard error.
+//! To add a subcommand: a file here, a line in `mod`, a line in [`Verb`] and one in [`run()`]. Results are written to
+//! standard output through [`std::io::Write`] (so that a closed pipe ends the program quietly), progress and messages
+//! to standard error.
 
 #![warn(clippy::print_stdout)]
 

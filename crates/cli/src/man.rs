@@ -1,4 +1,4 @@
-//! `drivelab man`: a manual page of the program and of each verb, made of the definitions that it parses its arguments by.
+//! `drivelab man`: manual pages of the program and of each subcommand, generated from the argument definitions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,13 +25,13 @@ pub(crate) fn run(args: &Args, command: Command) -> Result<(), Failure> {
     let folder = &args.output;
     let making = || format!("making {}", folder.display());
     fs::create_dir_all(folder).map_err(|error| Failure::failed(making(), error))?;
-    // Without the verb `help`, which a manual says nothing of.
+    // Without the subcommand `help`, which manual pages omit.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let verbs: Vec<Command> = command.get_subcommands().cloned().collect();
     let mut count = 0;
     for page in [command].into_iter().chain(verbs) {
-        // What building has called it: `drivelab-run`.
+        // The name after building: `drivelab-run`.
         let name = page.get_display_name().unwrap_or("drivelab").to_owned();
         let mut text = Vec::new();
         let written = Man::new(page).render(&mut text);
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A page in which indented lines of what stands behind the options stay as they are: they are examples.
+/// Returns a page in which indented lines after the options are kept as they are, because they are examples.
 fn with_examples_as_written(page: &str) -> String {
     let mut text = String::new();
     let (mut behind, mut indented) = (false, false);

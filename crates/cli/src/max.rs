@@ -1,4 +1,4 @@
-//! `drivelab max`: the highest load that drives take within limits.
+//! `drivelab max`: the highest load of drives within limits.
 
 use std::path::PathBuf;
 
@@ -176,7 +176,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
             options,
             threads: args.numjobs.unwrap_or(threads).max(1),
         },
-        // Where they could not be read there is a problem, and nothing runs.
+        // If they could not be read there is a problem, and nothing runs.
         slo: slo.clone().unwrap_or_default(),
         host: host.unwrap_or_default(),
         state: args

@@ -1,4 +1,4 @@
-//! `drivelab measure`: a real drive, measured with fio.
+//! `drivelab measure`: measures a real drive with fio.
 
 mod fio;
 mod ready;
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     finish(output, &document)
 }
 
-/// Each command, in order.
+/// Prints each command, in order.
 fn show(ready: &Ready) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let mut before = None;
@@ -142,7 +142,7 @@ fn show(ready: &Ready) -> io::Result<()> {
     Ok(())
 }
 
-/// What has been measured already, and where it goes on.
+/// Returns the existing measurement, and where it resumes.
 fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), Failure> {
     if !output.exists() {
         return Ok((ready.fresh.clone(), ready.fresh.course(&ready.plan)));
@@ -159,7 +159,7 @@ fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), 
     Ok((document, course))
 }
 
-/// Runs what is left, and writes the file after each step.
+/// Runs the remaining steps, and writes the file after each.
 fn go_through(
     ready: &Ready,
     document: &mut Document,
@@ -206,18 +206,18 @@ fn go_through(
         }
     };
     bar.finish();
-    // It is there only if fio was killed; nothing is lost with it.
+    // It exists only if fio was killed; nothing is lost with it.
     let _ = std::fs::remove_file(&scratch);
     result.map(|()| document.verdict.clone())
 }
 
-/// What runs, how far it is, and the time left.
+/// Returns the progress text: the step, its share, and the remaining time.
 fn progress(turn: &Turn<'_>, course: &Course<'_>, share: f64, seconds: f64) -> String {
     let round = turn
         .round
         .map_or_else(String::new, |round| format!("round {round}, "));
     let left = course.left(share);
-    // A step that ends after so many bytes goes on as it began.
+    // A step that ends after a number of bytes continues at its initial rate.
     let sized = match turn.step.seconds() {
         None if share > 0.0 => seconds * (1.0 - share) / share,
         _ => 0.0,
@@ -231,7 +231,7 @@ fn progress(turn: &Turn<'_>, course: &Course<'_>, share: f64, seconds: f64) -> S
     )
 }
 
-/// What came out, and what to do with it.
+/// Prints the result, and the next steps for the user.
 fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
     let origin = output.display().to_string();
     let width = output::width();
@@ -245,7 +245,7 @@ fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
                 .collect();
             writeln!(out, "{}\n", decide::explain::table(&answers?, width))?;
         }
-        // The file holds what fio said; that it was too little is no failure of the measurement.
+        // The file holds fio's results; insufficient figures are not a failure of the measurement.
         Err(problems) => tell(&problems.to_string().replace("error: ", "note: ")),
     }
     let verdict = &document.verdict;
@@ -267,7 +267,7 @@ fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
     }
 }
 
-/// A problem of what is to be measured.
+/// Returns a problem of the measured device.
 fn of_device(path: &str, what: impl Into<String>, help: impl Into<String>) -> Problem {
     Problem {
         origin: path.to_owned(),

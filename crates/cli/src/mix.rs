@@ -1,4 +1,4 @@
-//! `drivelab mix`: reads and writes mixed, from reads alone to writes alone.
+//! `drivelab mix`: mixed reads and writes, from reads only to writes only.
 
 use std::path::PathBuf;
 
@@ -150,7 +150,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         },
         depth: args.iodepth,
         percents: mix::percents(args.step),
-        // Where it could not be read there is a problem, and nothing runs.
+        // If it could not be read there is a problem, and nothing runs.
         host: host.unwrap_or_default(),
         state: args.state.answered(|start| start.before(!random)),
         ios: args.ios,

@@ -1,4 +1,4 @@
-//! Writing results to files: what cannot be written is told before the work, and what is written is whole.
+//! Writing results to files: problems are reported before the work, and files are written completely or not at all.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,13 +11,13 @@ use text::terminal::{Width, paragraph};
 
 use crate::failure::{Failure, tell};
 
-/// Columns of the terminal that standard output is; none if it is kept.
+/// Returns the columns of the terminal on standard output; `None` if output is redirected.
 pub(crate) fn width() -> Width {
     let terminal = io::stdout().is_terminal();
     terminal.then(|| comfy_table::Table::new().width())?
 }
 
-/// The same of standard error.
+/// Returns the columns of the terminal on standard error.
 fn width_of_errors() -> Width {
     io::stderr().is_terminal().then(|| {
         let mut table = comfy_table::Table::new();
@@ -25,7 +25,7 @@ fn width_of_errors() -> Width {
     })?
 }
 
-/// Writes a warning or a note to standard error, broken at words on a terminal.
+/// Writes a warning or a note to standard error, wrapped at words on a terminal.
 pub(crate) fn remark(kind: &str, what: &str) {
     tell(&paragraph(&format!("{kind}: "), what, width_of_errors()));
 }
@@ -40,8 +40,8 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Everything that would keep results from being written there, found before the minutes of work and not after:
-/// `outputs` with the arguments that name them, and the `inputs` that they must not replace.
+/// Returns everything that would prevent writing results, before the work begins: `outputs` with the arguments that
+/// name them, and the `inputs` that they must not replace.
 pub(crate) fn problems(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems {
     let mut found = Problems::default();
     for (index, &(argument, path)) in outputs.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(crate) fn problems(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems 
     found
 }
 
-/// The files that were asked for, with the arguments that name them.
+/// Returns the requested files, with the arguments that name them.
 pub(crate) fn asked<'a, const N: usize>(
     arguments: [(&'a str, &'a Option<PathBuf>); N],
 ) -> Vec<(&'a str, &'a Path)> {
@@ -75,7 +75,7 @@ pub(crate) fn asked<'a, const N: usize>(
         .collect()
 }
 
-/// Why a file cannot be written there, and what would be right.
+/// Returns why a file cannot be written there, and what would be right.
 fn unwritable(path: &Path) -> Option<(String, &'static str)> {
     if path.file_name().is_none() || path.is_dir() {
         return Some(("names no file".into(), "a folder and a file's name"));
@@ -96,7 +96,7 @@ fn unwritable(path: &Path) -> Option<(String, &'static str)> {
     })
 }
 
-/// Whether two paths are one file; a device or a pipe may be named twice.
+/// Checks whether two paths are one file; a device or a pipe may be named twice.
 fn same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| {
         let folder = fs::canonicalize(folder_of(path)).ok();
@@ -108,7 +108,7 @@ fn same(one: &Path, other: &Path) -> bool {
     !is_special(one) && real(one).is_some_and(|one| real(other) == Some(one))
 }
 
-/// A device or a pipe (`--output /dev/stdout`), which is written to and never replaced.
+/// Checks for a device or a pipe (`--output /dev/stdout`), which is written to and never replaced.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
 }
@@ -120,20 +120,20 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The file beside it that holds what is not yet complete.
+/// Returns the temporary file next to it, for incomplete content.
 fn part_of(path: &Path) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
 }
 
-/// Writes a file whole or not at all: what was there before stays until the new one is complete.
+/// Writes a file atomically: the previous content is kept until the new one is complete.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("writing {}", path.display()), error);
     if is_special(path) {
         return fs::write(path, bytes).map_err(failed);
     }
-    // What a link leads to is replaced, not the link.
+    // The target of a symbolic link is replaced, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = part_of(path);
     let written = fs::File::create(&part)
@@ -143,7 +143,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         })
         .and_then(|()| fs::rename(&part, path));
     written.map_err(|error| {
-        // Best effort: the error that matters is the first.
+        // Best effort: the first error is the important one.
         let _ = fs::remove_file(&part);
         failed(error)
     })

@@ -1,8 +1,9 @@
-//! A load of a disk group as an argument, as HCIBench names them: a block size and a percentage of reads, such as `4k70r`.
+//! A load on a disk group as an argument, in HCIBench's notation: a block size and a percentage of reads, such as
+//! `4k70r`.
 
 use study::decide::profile::Profile;
 
-/// One out of its name.
+/// Parses the name of a profile.
 ///
 /// # Errors
 /// What would be right.

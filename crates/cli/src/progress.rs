@@ -1,4 +1,4 @@
-//! Progress of long work on standard error: a line that changes on a terminal, elsewhere a plain line now and then.
+//! Progress of long work on standard error: a changing line on a terminal, otherwise a plain line at intervals.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Between two changes of the line on a terminal.
+/// Interval of updates on a terminal.
 const TICK: Duration = Duration::from_millis(250);
-/// Between two plain lines.
+/// Interval of plain lines.
 const PLAIN: Duration = Duration::from_secs(30);
-/// Length of a bar that is told shares.
+/// Length of a bar that shows a share.
 const WHOLE: u64 = 1_000;
 
-/// How far something is.
+/// Progress of a task.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// When the last plain line was; `None` on a terminal.
+    /// Time of the last plain line; `None` on a terminal.
     plain: Option<Mutex<Duration>>,
 }
 
 impl Progress {
-    /// A line that looks like this template of indicatif's on a terminal; `{left}` in it is the time left.
+    /// Returns a progress line with this indicatif template on a terminal; `{left}` is replaced by the remaining time.
     pub(crate) fn new(template: &str) -> Progress {
         let bar = ProgressBar::no_length();
         if !io::stderr().is_terminal() {
@@ -36,7 +36,7 @@ impl Progress {
             "left",
             |state: &ProgressState, line: &mut dyn fmt::Write| {
                 if let Some(left) = left(state.elapsed(), state.pos(), state.len()) {
-                    // A line on a terminal that cannot be made is not worth an error.
+                    // A failure to format a line is not worth an error.
                     let _ = write!(line, "about {:#} left", HumanDuration(left));
                 }
             },
@@ -46,7 +46,7 @@ impl Progress {
         Progress { bar, plain: None }
     }
 
-    /// The share of all that is done, 0 to 1.
+    /// Sets the share of all work that is done, 0 to 1.
     pub(crate) fn share(&self, share: f64) {
         self.bar.set_length(WHOLE);
         self.bar.set_position((share * WHOLE as f64) as u64);
@@ -61,36 +61,36 @@ impl Progress {
         });
     }
 
-    /// What is being done, beside a share that is told.
+    /// Sets the text that is shown with a share.
     pub(crate) fn name(&self, what: String) {
         self.bar.set_message(what);
     }
 
-    /// What is being done.
+    /// Sets the text of the current work.
     pub(crate) fn message(&self, message: String) {
         self.bar.set_message(message);
         self.now_and_then(counted);
     }
 
-    /// So many more are to be done.
+    /// Adds this number of planned tasks.
     pub(crate) fn planned(&self, more: usize) {
-        // A bar that has no length yet would take no more.
+        // A bar without a length would not accept more.
         let before = self.bar.length().unwrap_or(0);
         self.bar.set_length(before + more as u64);
     }
 
-    /// One is done.
+    /// Counts a completed task.
     pub(crate) fn one_done(&self) {
         self.bar.inc(1);
         self.now_and_then(counted);
     }
 
-    /// Writes something else to the terminal between two pictures of the line.
+    /// Writes other output to the terminal between two updates of the line.
     pub(crate) fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
         self.bar.suspend(write)
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -105,19 +105,19 @@ impl Progress {
             }
             *last = now;
         }
-        // Nobody may be listening any more: the work goes on.
+        // If nobody reads the output any more, the work continues.
         let _ = writeln!(io::stderr(), "{} s: {}", now.as_secs(), words(&self.bar));
     }
 }
 
-/// The time left if what is to be done takes as long as what is done took, in the mean. (indicatif's own estimate looks
-/// at the last few alone, and measurements last from milliseconds to minutes.) `None` as long as nothing is done.
+/// Returns the remaining time, if the remaining tasks take as long as the completed ones on average. (indicatif's own
+/// estimate uses only the last few, and measurements take from milliseconds to minutes.) `None` while nothing is done.
 fn left(elapsed: Duration, done: u64, of: Option<u64>) -> Option<Duration> {
     let more = of?.saturating_sub(done);
     (done > 0).then(|| elapsed.mul_f64(more as f64 / done as f64))
 }
 
-/// How many of how many, and which; where nothing says which, the time left.
+/// Returns the number of completed and of all tasks, with the current one, or the remaining time if there is no name.
 fn counted(bar: &ProgressBar) -> String {
     let Some(length) = bar.length() else {
         return bar.message();

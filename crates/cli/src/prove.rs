@@ -1,4 +1,4 @@
-//! `drivelab prove`: whether pools keep their promises through power cuts and faults.
+//! `drivelab prove`: crash-consistency tests for pools, with power cuts and faults.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     seed: SeedArg,
 }
 
-/// `1000000` or `1e6`.
+/// Parses `1000000` or `1e6`.
 fn points(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(points) if (1.0..=1e12).contains(&points) => Ok(points as u64),
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The records that a file has; none if it does not exist yet.
+/// Returns the records in a file; empty if it does not exist yet.
 fn read_records(file: &Path) -> Result<Vec<Proved>, Failure> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! `drivelab refit`: the catalogue's own fits made again from the rows of the ledger, for those who keep the catalogue.
+//! `drivelab refit`: repeats the catalogue's own fits from the rows of the ledger, for catalogue maintainers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             step.done, step.of, step.at.key, step.at.file, step.tried
         ));
     };
-    // Each as it comes: all of them take a while.
+    // Printed one by one, because all of them take a while.
     let width = output::width();
     let mut told = Ok(());
     if args.sensitivity {
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Puts the values that are off, or all of them, into the files of a catalogue.
+/// Writes the values that are off, or all of them, into the files of a catalogue.
 fn write_values(refits: &[fit::Refit], all: bool, folder: &Path) -> Result<(), Failure> {
     let mut by_file: BTreeMap<&str, Vec<&fit::Moved>> = BTreeMap::new();
     let written = refits.iter().filter(|refit| all || !refit.stands);

@@ -1,4 +1,4 @@
-//! `drivelab replay`: a block trace on one drive or several.
+//! `drivelab replay`: a block trace on one or several drives.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::Stop;
 
-/// What stands below the options, before and after the formats.
+/// Text after the options, before and after the formats.
 const EXAMPLES: &str = "\
 Examples:
   drivelab replay sda.blktrace.0 p4800x-375 p3700-1600
@@ -201,12 +201,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !rows.is_empty() {
         show(args, &trace, &host, pace, &rows)?;
     }
-    // The drives that could not replay it are told after what the others made of it.
+    // Drives that could not replay it are reported after the results of the others.
     problems.or(())?;
     stop.finish()
 }
 
-/// As the arguments say; a trace without times has no pace of its own.
+/// Returns the pace by the arguments; a trace without times has no pace of its own.
 fn pace(args: &Args, trace: &Trace) -> Result<Pace, Problems> {
     match (args.depth, args.speed) {
         (Some(depth), _) => Ok(Pace::Depth(depth)),
@@ -219,7 +219,7 @@ fn pace(args: &Args, trace: &Trace) -> Result<Pace, Problems> {
     }
 }
 
-/// Prints what came out, and writes the table for pandas.
+/// Prints the results, and writes the CSV table.
 fn show(
     args: &Args,
     trace: &Trace,
@@ -256,21 +256,21 @@ fn show(
     Ok(())
 }
 
-/// What the arguments say.
+/// The parsed arguments.
 struct Prepared {
     trace: PathBuf,
-    /// Format and columns, if they are given.
+    /// Format and columns, if given.
     format: Option<&'static trace::Format>,
     columns: Option<Columns>,
-    /// The host's name.
+    /// Name of the host.
     host: String,
     /// Each drive in the host.
     machines: Vec<Machine>,
-    /// What befalls each.
+    /// Faults of each drive.
     faults: Vec<Vec<Befalls>>,
 }
 
-/// Reads the arguments; all that is wrong with the arguments at once.
+/// Reads the arguments, or returns all their problems at once.
 fn prepare(args: &Args) -> Result<Prepared, Problems> {
     let mut problems = Problems::default();
     let sorted = sort(&args.arguments, "a trace", &mut problems);
@@ -314,7 +314,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
     })
 }
 
-/// Why this is not one trace.
+/// Returns why this is not one trace.
 fn not_one(files: &[&Path]) -> Option<String> {
     match files {
         [_] => None,
@@ -326,7 +326,7 @@ fn not_one(files: &[&Path]) -> Option<String> {
     }
 }
 
-/// What `--columns` says.
+/// Parses `--columns`.
 fn columns(args: &Args, format: Option<&trace::Format>) -> Result<Option<Columns>, Problems> {
     let Some(list) = &args.columns else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `drivelab reproduce`: the published figures and claims, computed anew and judged.
+//! `drivelab reproduce`: the published figures and claims, recomputed and judged.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The files that were asked for, and the table.
+/// Writes the requested files, and the table.
 fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         let json = format!("{:#}\n", report::reproduce::json(reproduction));
@@ -121,7 +121,7 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
     Ok(())
 }
 
-/// What keeps the files that were asked for from being written.
+/// Returns problems that would prevent writing the requested files.
 fn unwritable(args: &Args) -> Problems {
     let outputs = output::asked([
         ("--json", &args.json),

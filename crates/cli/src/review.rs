@@ -1,4 +1,4 @@
-//! `drivelab review`: drives side by side, as a page, as JSON and as a table.
+//! `drivelab review`: comparison of drives, as a page, as JSON and as a table.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -150,14 +150,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.results(|| write(args, &review))
 }
 
-/// What was measured, of a file.
+/// Measurements from a file.
 struct Measured {
     origin: String,
     runs: Vec<MeasuredRun>,
     paced: Vec<Paced>,
 }
 
-/// What was measured, by file.
+/// Returns the measurements, by file.
 fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
@@ -174,7 +174,7 @@ fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
     problems.or(all)
 }
 
-/// Page, data, table and what the terminal shows.
+/// Writes page, data and table, and prints the results.
 fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     let data = args.output.with_extension("json");
     let lines = args.output.with_extension("csv");
@@ -203,9 +203,9 @@ fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file for each job that ran: `DRIVE/CHAPTER/NAME.fio`.
+/// Writes a file for each job that ran: `DRIVE/CHAPTER/NAME.fio`.
 fn write_jobs(folder: &Path, review: &Review) -> Result<(), Failure> {
-    // A pool is named by what it is made of, which is no name of a file.
+    // The name of a pool is its expression, which is not a valid file name.
     let plain = |name: &str| name.replace(|it: char| !it.is_alphanumeric() && it != '-', "-");
     for point in review.chapters.iter().flat_map(|it| &it.points) {
         for (drive, result) in review.drives.iter().zip(&point.results) {
@@ -222,7 +222,7 @@ fn write_jobs(folder: &Path, review: &Review) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything that was asked for, read and checked before anything runs.
+/// Reads and checks the whole request before anything runs.
 fn read(args: &Args) -> Result<Request, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
@@ -324,7 +324,7 @@ pub(crate) fn trace_file(path: &Path) -> Result<Yours, Problems> {
     })
 }
 
-/// What keeps the page, or the data beside it, from being written.
+/// Returns problems that would prevent writing the page, or the data next to it.
 fn unwritable(args: &Args) -> Problems {
     let page = &args.output;
     let taken = page

@@ -1,7 +1,7 @@
 //! `drivelab run`: fio's job files and command lines on a simulated drive, with fio's output.
 //!
-//! fio's options are passed through by name: [`separate`] parts them from this verb's own before clap sees them, so that
-//! both can stand in any order.
+//! fio's options are passed through by name: [`separate`] separates them from this subcommand's own before clap parses
+//! them, so that both can be in any order.
 
 use std::ffi::OsString;
 use std::fs;
@@ -142,7 +142,7 @@ struct Ignored {
     debug: Option<String>,
 }
 
-/// A criterion of steadiness looks at whole seconds.
+/// Parses an interval; a steady-state criterion uses whole seconds.
 fn part_of_a_second(text: &str) -> Result<Span, String> {
     const SECOND: u64 = 1_000_000_000;
     let span = quantity::<Span>(text)?;
@@ -183,7 +183,7 @@ enum Eta {
 }
 
 impl Ignored {
-    /// Names of those that were given.
+    /// Returns the names of the given options.
     fn given(&self) -> Vec<&'static str> {
         let all = [
             ("--alloc-size", &self.alloc_size),
@@ -200,8 +200,8 @@ impl Ignored {
     }
 }
 
-/// Moves options of fio's jobs behind a `--`, with their values joined by `=`, if the verb is `run`; those that stand
-/// behind a job file and before any `--name` become `--override`s.
+/// Moves options of fio's jobs after a `--`, with their values joined by `=`, if the subcommand is `run`. Options
+/// after a job file and before any `--name` become `--override`s.
 pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     #[derive(clap::Parser)]
     struct Own {
@@ -235,7 +235,7 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        // fio takes one dash for two, so `-rw=read` is an option of its; `-h` and `-` alone are not.
+        // fio accepts one dash for two, so `-rw=read` is one of its options; `-h` and a single `-` are not.
         if option.len() == text.len() || name.len() < 2 {
             file |= text == "-" || option.len() == text.len() && !is_drive(&text);
             kept.push(argument);
@@ -290,7 +290,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let begun = Once::new();
     let stop = Stop::on_signals()?;
     let outcomes = Lab::new().run_all(&scenarios, &|share| {
-        // Preparing the drive says nothing about how long the jobs take.
+        // Preconditioning the drive does not indicate how long the jobs take.
         begun.call_once(|| bar.reset_eta());
         bar.set_position((share * 1000.0) as u64);
         stop.go_on()
@@ -312,12 +312,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !done.is_empty() {
         show(args, &host, &set, &done, drives.len() > 1)?;
     }
-    // The drives that could not run the jobs are told after what came out on the others.
+    // Drives that could not run the jobs are reported after the results of the others.
     problems.or(())?;
     stop.finish()
 }
 
-/// Prints what came out, and writes the table for pandas; `several` drives may have been named and one be left.
+/// Prints the results, and writes the CSV table; of `several` named drives, only one may be left.
 fn show(
     args: &Args,
     host: &HostSheet,
@@ -389,10 +389,10 @@ fn show(
     }
 }
 
-/// What was asked for: drives, host, jobs, and what befalls each drive.
+/// The input of a run: drives, host, jobs, and the faults of each drive.
 type Inputs = (Vec<DriveSheet>, HostSheet, JobSet, Vec<Vec<Befalls>>);
 
-/// What was asked for, or all that is wrong with any of it.
+/// Returns the input of the run, or all its problems.
 fn inputs(args: &Args) -> Result<Inputs, Problems> {
     let mut wrong = Problems::default();
     let arguments = sort(&args.arguments, "a job file", &mut wrong);
@@ -410,7 +410,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
         true => jobs(args, &arguments.files, cores),
-        // The argument that is unknown may be the jobs.
+        // The unknown argument may be the jobs.
         false => Err(Problems::default()),
     };
     let set = set.and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
@@ -446,7 +446,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
     }
 }
 
-/// Warns of jobs whose range a drive cuts.
+/// Warns about jobs whose range a drive truncates.
 fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Problems> {
     let mut wrong = Problems::default();
     for drive in drives {
@@ -460,7 +460,7 @@ fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Prob
     wrong.or(())
 }
 
-/// The jobs that the arguments ask for; warnings go to standard error.
+/// Returns the jobs of the arguments; warnings are written to standard error.
 fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> {
     if args.fio.is_empty() && files.is_empty() {
         let what =
@@ -510,7 +510,7 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
     Ok(set)
 }
 
-/// Names of the jobs of which nothing was counted because their ramp outlasted them.
+/// Returns the names of jobs that counted nothing because their ramp was longer than the job.
 fn within_ramp<'a>(jobs: &'a [Job], outcome: &'a Outcome) -> impl Iterator<Item = &'a str> {
     let ramped = jobs
         .iter()
@@ -526,7 +526,7 @@ fn within_ramp<'a>(jobs: &'a [Job], outcome: &'a Outcome) -> impl Iterator<Item 
     uncounted.map(|(_, job)| job.name.as_str())
 }
 
-/// Progress on standard error, where somebody can see it.
+/// Shows progress on standard error, if it is visible to a user.
 fn progress(eta: Eta) -> ProgressBar {
     let shown = match eta {
         Eta::Auto => io::stderr().is_terminal(),

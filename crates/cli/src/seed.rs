@@ -1,4 +1,5 @@
-//! The seed, as an argument of the verbs that draw random numbers. Its default is one for all of them (decision 0054).
+//! The seed, as an argument of the subcommands that draw random numbers. All of them have the same default (decision
+//! 0054).
 
 /// The seed of every random stream.
 #[derive(clap::Args, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! `drivelab serve`: modelled drives against the wall clock, with data, for real clients.
+//! `drivelab serve`: serves modelled drives with data to clients, against the wall clock.
 
 mod address;
 mod asked;
@@ -142,14 +142,15 @@ fn speed(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
     known::check(&asked.setups)?;
-    // A socket has a file from now on, and a map may take a second: who ends this meanwhile ends it in order.
+    // A socket has a file from this point, and computing a map may take a second: a signal in the meantime must cause
+    // an orderly shutdown.
     let switches = stop_on_signals().map_err(|error| Failure::failed("signals", error))?;
     let sockets = sockets::bind_all(&asked)?;
     let mut drives = opened(args, &asked)?;
     check_faults(args, &asked, &mut drives)?;
     drives.iter_mut().for_each(Served::prepare);
     recorded::begin(args, &mut drives)?;
-    // Nothing is drawn where there is no terminal.
+    // Nothing is drawn without a terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();
     let mut server = EventLoop::with_switches(
@@ -161,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     )
     .map_err(|error| Failure::failed("starting", error))?;
     promise(args, &asked, &mut server)?;
-    // Kept until the end: their files are then removed.
+    // Kept until the end; their files are then removed.
     let _files = listen_at_all(&asked, sockets, &mut server)?;
     let faults = asked.faults.into_iter();
     server.plan(
@@ -178,7 +179,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     server
         .run()
         .map_err(|error| Failure::failed("serving", error))?;
-    // The terminal may have gone.
+    // The terminal may be gone.
     let _ = screen.clear();
     screen.set_draw_target(ProgressDrawTarget::hidden());
     for drive in server.drives_mut() {
@@ -205,12 +206,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The drives with their stores, as they were asked for.
+/// Returns the requested drives with their stores.
 fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
     let mut drives = Vec::new();
     for setup in asked.setups.clone() {
         let mut drive = setup.open()?;
-        // What an existing store remembers gives way to what is asked for.
+        // Requested values override the saved state of an existing store.
         if let Some(percent) = args.drives.settings().percentage_used {
             drive
                 .suffer(Time::ZERO, &Fault::Wear(percent))
@@ -243,7 +244,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
     Ok(drives)
 }
 
-/// Whether the drives can have the faults of the script.
+/// Checks that the drives can have the faults of the script.
 ///
 /// # Errors
 /// Every fault that they cannot have, and why.
@@ -279,7 +280,7 @@ fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(),
     problems.or(())
 }
 
-/// Listens at all sockets, and says how to connect.
+/// Listens at all sockets, and prints how to connect.
 fn listen_at_all(
     asked: &Asked,
     sockets: Vec<Vec<Bound>>,
@@ -311,7 +312,7 @@ fn listen_at_all(
     Ok(files)
 }
 
-/// Says how to connect, on the output unless that is of the program which has started this one.
+/// Prints how to connect, unless standard output belongs to the program that has started this one.
 fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
     let addresses = asked.fronts.iter().flat_map(|front| &front.addresses);
     let passed = { addresses }.any(|it| matches!(it, Address::Passed(_)));
@@ -327,7 +328,7 @@ fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what this machine can keep of what the drives promise, and compensates if that is asked for.
+/// Prints whether this machine can meet the drives' latencies, and compensates if requested.
 fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Failure> {
     if args.speed == 0.0 {
         return Ok(());
@@ -361,8 +362,8 @@ fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Fai
     Ok(())
 }
 
-/// SIGINT and SIGTERM end the loop in order, SIGUSR1 cuts the power of all drives: whenever it comes to run. A file that
-/// may not become so large is an error of the write, and no reason to die.
+/// Handles signals: SIGINT and SIGTERM end the loop in order, SIGUSR1 cuts the power of all drives, even before the
+/// loop runs. Exceeding the file size limit causes a write error instead of ending the program.
 fn stop_on_signals() -> io::Result<Switches> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
     use signal_hook::low_level::pipe::register;

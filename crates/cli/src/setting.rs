@@ -1,4 +1,4 @@
-//! What is set on drives, as arguments of every verb that takes drives.
+//! Drive settings, as arguments of every subcommand that takes drives.
 
 use catalogue::option;
 use catalogue::{Age, Change, Settings};

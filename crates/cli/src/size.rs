@@ -1,10 +1,11 @@
-//! Sizes as arguments: fio's suffixes, which are binary, and the catalogue's units, which are what they say.
+//! Sizes as arguments: fio's suffixes, which are binary, and the catalogue's decimal and binary units.
 
-/// What stands in the help of an option that takes a size.
+/// Text in the help of an option that takes a size.
 pub(crate) const UNITS: &str =
     "8G and 8GiB are 8 x 2^30 bytes, as in fio; 8GB is 8 x 10^9, as in the catalogue";
 
-/// Bytes of a size such as `4k`, `8G`, `8GiB` or `8GB`; a bare number is bytes. Case does not count, as in fio.
+/// Parses a size such as `4k`, `8G`, `8GiB` or `8GB` in bytes; a number without a unit is bytes. Case does not matter,
+/// as in fio.
 ///
 /// # Errors
 /// What would be right.
@@ -18,7 +19,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     let power = |prefix: &str| ["", "k", "m", "g", "t"].iter().position(|it| *it == prefix);
     let unit = unit.trim_start();
     let (prefix, base) = match unit.strip_suffix('b') {
-        // fio's K, M, G and T without more.
+        // fio's K, M, G and T alone.
         None => (unit, 1024u64),
         Some(rest) => rest
             .strip_suffix('i')

@@ -1,4 +1,4 @@
-//! `drivelab size`: how large a log, a write buffer or a read cache should be.
+//! `drivelab size`: size of a log, a write buffer or a read cache.
 
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
 }
 
-/// How long a load of a write buffer lasts: HCIBench's warm-up.
+/// Default duration of a load on a write buffer: HCIBench's warm-up.
 const LASTS: Span = Span::from_ms(1_800_000);
 
 /// What is to be sized.
@@ -118,7 +118,7 @@ impl Place {
     }
 }
 
-/// A size, and how it was written.
+/// A size with its text.
 #[derive(Clone)]
 struct WorkingSet {
     bytes: u64,
@@ -132,7 +132,7 @@ fn working_set(text: &str) -> Result<WorkingSet, String> {
     })
 }
 
-/// A network's rate, or one of bytes.
+/// Parses a network's rate, or a rate in bytes.
 fn inbound(text: &str) -> Result<Rate, String> {
     let network = text
         .strip_suffix("GbE")
@@ -205,10 +205,10 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     )
 }
 
-/// The pools, each by the drive that is in that place of it, what is asked, and what a write buffer is for.
+/// The pools, each by the drive in that place, the request, and the load of a write buffer.
 type Asked = (Vec<(String, DriveSheet)>, Request, Option<Busy>);
 
-/// What is behind that place.
+/// Returns the rest of the pool.
 fn behind<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
     let of_vsan = args.place == Place::VsanCache;
     let (option, given, other, stray) = match of_vsan {
@@ -228,11 +228,11 @@ fn behind<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
             format!("{option} 'raidz(6*exos-x18-16tb; parity=2)' or another pool or drive"),
         ));
     }
-    // What is missing has been told; the expression is then not asked for.
+    // The missing option has been reported; the expression is then not used.
     given.as_deref().unwrap_or("ram-disk")
 }
 
-/// What a write buffer is for; nothing of other places, which take none of it.
+/// Returns the load of a write buffer; `None` for other places, which have none.
 fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
     let of_vsan = args.place == Place::VsanCache;
     let given = [
@@ -330,7 +330,7 @@ fn read(args: &Args) -> Result<Asked, Problems> {
     }
 }
 
-/// The load, if it is of the kind that the place needs.
+/// Returns the load, if it is of the kind that the place needs.
 fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Load> {
     if args.place == Place::ReadCache && args.load.trace.is_none() {
         problems.0.extend(no_trace().0);

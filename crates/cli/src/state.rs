@@ -1,4 +1,4 @@
-//! The drive's state at the start, as an argument of the verbs that run something.
+//! The initial state of the drive, as an argument of the subcommands that run something.
 
 use catalogue::Settings;
 use clap::ValueEnum;
@@ -20,7 +20,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Notes why a drive with these settings cannot begin so.
+    /// Reports why a drive with these settings cannot have this initial state.
     pub(crate) fn check(self, settings: &Settings, problems: &mut Problems) {
         problems.0.extend(settings.problem_from(self.into()));
     }
@@ -40,7 +40,7 @@ pub(crate) enum Begin {
 }
 
 impl Begin {
-    /// Notes why a drive with these settings cannot begin so.
+    /// Reports why a drive with these settings cannot have this initial state.
     pub(crate) fn check(self, settings: &Settings, problems: &mut Problems) {
         if let Start::As(state) = self.into() {
             problems.0.extend(settings.problem_from(state));
@@ -48,7 +48,7 @@ impl Begin {
         note_on_heat(settings);
     }
 
-    /// The state before a load for which it is this if the load chooses; says which it is.
+    /// Returns the initial state; if the load chooses it, `chosen` returns it and it is printed.
     pub(crate) fn chosen(self, chosen: impl FnOnce(Start) -> Precondition) -> Precondition {
         let start = Start::from(self);
         let state = chosen(start);
@@ -58,7 +58,8 @@ impl Begin {
         state
     }
 
-    /// As [`Begin::chosen`], of a verb whose answer says the state: only that it is not the one before random writes.
+    /// Returns the state as [`Begin::chosen`] does, for a subcommand whose answer contains the state: only a state
+    /// other than that before random writes is printed.
     pub(crate) fn answered(self, chosen: impl FnOnce(Start) -> Precondition) -> Precondition {
         let state = chosen(self.into());
         match state {
@@ -79,7 +80,7 @@ impl From<Begin> for Start {
     }
 }
 
-/// Says that a run leaves heat out, if a figure of it is set.
+/// Prints that a run does not model heat, if a thermal figure is set.
 pub(crate) fn note_on_heat(settings: &Settings) {
     let mut keys = settings.figures.iter().map(|(key, _)| key);
     let thermal = |key: &&String| key.split('.').any(|part| part == "thermal");

@@ -1,6 +1,6 @@
-//! Ctrl-C and SIGTERM while something runs. What has results so far is asked by the first to end and to print them
-//! ([`Stop`]); what has none is ended at once, unless it is writing its results, which are written whole ([`AtOnce`]). A
-//! second one always ends the program at once.
+//! Ctrl-C and SIGTERM during a run. With partial results, the first signal asks the run to end and to print them
+//! ([`Stop`]). Without partial results, the program ends at once, unless it is writing its results, which are
+//! completed ([`AtOnce`]). A second signal always ends the program at once.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,20 +12,20 @@ use signal_hook::flag;
 
 use crate::failure::{Failure, tell};
 
-/// Whether the user has asked to end.
+/// Whether the user has asked to stop.
 pub(crate) struct Stop {
-    /// The signal; 0 as long as there was none.
+    /// The signal; 0 if there was none.
     signal: Arc<AtomicUsize>,
 }
 
 impl Stop {
-    /// Takes the signals from now on.
+    /// Begins to handle the signals.
     pub(crate) fn on_signals() -> Result<Stop, Failure> {
         let signal = Arc::new(AtomicUsize::new(0));
         let once = Arc::new(AtomicBool::new(false));
         let failed = |error: io::Error| Failure::failed("taking signals", error);
         for number in [SIGINT, SIGTERM] {
-            // In the order of registration: only the second signal finds the flag set.
+            // Handlers run in the order of registration: only the second signal finds the flag set.
             let code = i32::from(exit_code(number));
             flag::register_conditional_shutdown(number, code, once.clone()).map_err(failed)?;
             flag::register(number, once.clone()).map_err(failed)?;
@@ -34,7 +34,7 @@ impl Stop {
         Ok(Stop { signal })
     }
 
-    /// Breaks off once the user has asked to.
+    /// Stops the work after the user has asked to.
     pub(crate) fn go_on(&self) -> ControlFlow<()> {
         match self.signal.load(Ordering::Relaxed) {
             0 => ControlFlow::Continue(()),
@@ -42,7 +42,7 @@ impl Stop {
         }
     }
 
-    /// Says that what follows is not all, if the user has asked to end.
+    /// Prints that the following results are incomplete, if the user has asked to stop.
     pub(crate) fn announce(&self) {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
@@ -50,7 +50,7 @@ impl Stop {
         }
     }
 
-    /// The exit of a program that was asked to end, after it has printed what there is.
+    /// Returns the exit of a stopped program, after it has printed its partial results.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),
@@ -61,20 +61,21 @@ impl Stop {
 
 /// Ends the program at once, but never between two files of one result or within one.
 pub(crate) struct AtOnce {
-    /// Set unless results are being written, and by a signal that comes meanwhile.
+    /// Set unless results are being written, and by a signal during writing.
     ends: Arc<AtomicBool>,
-    /// The signal that came while results were being written; 0 if there was none.
+    /// The signal that arrived while results were being written; 0 if there was none.
     signal: Arc<AtomicUsize>,
 }
 
 impl AtOnce {
-    /// Takes the signals from now on.
+    /// Begins to handle the signals.
     pub(crate) fn on_signals() -> Result<AtOnce, Failure> {
         let ends = Arc::new(AtomicBool::new(true));
         let signal = Arc::new(AtomicUsize::new(0));
         let failed = |error: io::Error| Failure::failed("taking signals", error);
         for number in [SIGINT, SIGTERM] {
-            // In the order of registration: a signal that does not end the program lets the next one do it.
+            // Handlers run in the order of registration: a signal that does not end the program lets the next one do
+            // it.
             let code = i32::from(exit_code(number));
             flag::register_conditional_shutdown(number, code, ends.clone()).map_err(failed)?;
             flag::register(number, ends.clone()).map_err(failed)?;
@@ -83,8 +84,8 @@ impl AtOnce {
         Ok(AtOnce { ends, signal })
     }
 
-    /// Writes results: all of them, or none if the user has asked to end before. Fails as `write` does, or because the
-    /// user asked to end meanwhile.
+    /// Writes results: all of them, or none if the user has asked to stop before. Fails as `write` does, or because
+    /// the user asked to stop meanwhile.
     pub(crate) fn results(
         &self,
         write: impl FnOnce() -> Result<(), Failure>,
@@ -99,7 +100,7 @@ impl AtOnce {
     }
 }
 
-/// As a shell has it: 130 after Ctrl-C.
+/// Returns the exit code as a shell reports it: 130 after Ctrl-C.
 fn exit_code(signal: i32) -> u8 {
     128 + signal as u8
 }

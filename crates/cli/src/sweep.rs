@@ -1,4 +1,4 @@
-//! `drivelab sweep`: scenarios by the thousand, out of one file, into one Parquet file.
+//! `drivelab sweep`: thousands of scenarios from one file into one Parquet file.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-/// Commands that --dry-run shows.
+/// Maximum number of commands that `--dry-run` shows.
 const SHOWN: usize = 10;
 
 /// Run thousands of scenarios into a Parquet file
@@ -22,7 +22,7 @@ const SHOWN: usize = 10;
 /// The TOML file names drives, changed figures, hosts, states, seeds and fio's options; a list is run with every value,
 /// [[point]] and [latin_hypercube] choose among them (docs/sweep.md). What is stopped or killed goes on where it was when the
 /// same command is given again; the file comes out the same.
-// The words above are the help; their brackets are TOML's.
+// The lines above are the help text; their brackets are TOML's.
 #[allow(rustdoc::broken_intra_doc_links)]
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     fill(&sweep, &output, threads)
 }
 
-/// How many scenarios there are, and the first of them.
+/// Prints the number of scenarios, and the first of them.
 fn show(sweep: &Sweep) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let axes = sweep.axes().into_iter();
@@ -125,7 +125,7 @@ fn scenarios(count: usize) -> String {
     }
 }
 
-/// Runs what is missing, and writes the result.
+/// Runs the missing scenarios, and writes the result.
 fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     let parts = Parts::open(sweep, output)?;
     if parts.is_complete() {
@@ -190,7 +190,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
     verdict(sweep, output)
 }
 
-/// Says what some scenarios could not do.
+/// Reports the scenarios that could not be run.
 fn verdict(sweep: &Sweep, output: &Path) -> Result<(), Failure> {
     let (count, first) = study::sweep::problems(output)?;
     let Some((scenario, first)) = first else {

@@ -1,11 +1,11 @@
-//! The verbs by what one wants of them: the first screen of `--help`, and what is said of a verb that is unknown.
+//! The subcommands grouped by purpose: the first screen of `--help`, and the message for an unknown subcommand.
 
 use clap::Command;
 use text::problem::{Problem, nearest};
 
 use crate::failure::on_command_line;
 
-/// What one wants, and the verbs that do it.
+/// Purposes, with their subcommands.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Simulate",
@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Other", &["completions", "man", "help"]),
 ];
 
-/// Other words for what verbs do.
+/// Other words for the purposes of subcommands.
 const WORDS: [(&str, &str); 114] = [
     ("simulate", "run"),
     ("fio", "run"),
@@ -143,7 +143,7 @@ const WORDS: [(&str, &str); 114] = [
     ("accuracy", "reproduce"),
 ];
 
-/// The command with its verbs in groups.
+/// Returns the command with its subcommands in groups.
 pub(crate) fn grouped(command: Command) -> Command {
     let mut list = String::new();
     for (group, verbs) in GROUPS {
@@ -153,7 +153,7 @@ pub(crate) fn grouped(command: Command) -> Command {
                 Some(found) => found
                     .get_about()
                     .map_or_else(String::new, ToString::to_string),
-                // clap's own.
+                // clap's own subcommand.
                 None => String::from("Print this message or the help of a verb"),
             };
             list.push_str(&format!("  {verb:<13} {about}\n"));
@@ -165,8 +165,8 @@ pub(crate) fn grouped(command: Command) -> Command {
     ))
 }
 
-/// What is wrong with a first argument that is no verb, and which may have been meant: of a question by the first of its words that
-/// leads to one, otherwise by what it is nearest to.
+/// Returns the problem of a first argument that is not a subcommand, with a suggestion: for a question, by the first
+/// of its words that is known; otherwise by similarity.
 pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> {
     let first = *arguments.first()?;
     let is_verb = first == "help" || command.find_subcommand(first).is_some();
@@ -190,13 +190,13 @@ pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> 
     Some(on_command_line(format!("there is no verb `{first}`"), help))
 }
 
-/// The verb that another word leads to.
+/// Returns the subcommand that another word stands for.
 fn leads_to(word: &str) -> Option<&'static str> {
     let found = WORDS.iter().find(|(known, _)| *known == word);
     found.map(|(_, verb)| *verb)
 }
 
-/// The verb that a question asks for, by the first of its words that leads to one.
+/// Returns the subcommand that a question asks for, by the first of its words that is known.
 fn asked(arguments: &[&str]) -> Option<&'static str> {
     let words = arguments
         .iter()

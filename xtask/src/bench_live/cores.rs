@@ -1,8 +1,8 @@
-//! How far apart this machine's cores are: what one pays to write a page that another has just read.
+//! Distance between this machine's cores: the time to write a page that another core has just read.
 //!
-//! That is most of what a server on one core does for a client on another: the kernel uses the same few pages for the
-//! bytes of a connection again and again. Virtual processors may be two threads of one core or lie far apart, and may be
-//! moved in between; figures of one run can be compared only as long as this one stays.
+//! This is most of the work of a server on one core for a client on another, because the kernel reuses the same few
+//! pages for the data of a connection. Virtual processors may be two threads of one core or far apart, and may be
+//! moved between runs. Figures of different runs are comparable only while this one is unchanged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{scope, yield_now};
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 const WORDS: usize = 4096 / 8;
 const PAGES: usize = 32;
 const ROUNDS: u64 = 2_000;
-/// Quicker than any other core: both were on one.
+/// Times below this are not possible between two cores: both threads were on one.
 const SHARED: Duration = Duration::from_nanos(150);
 
-/// Waits until it is this round's turn.
+/// Waits for the turn of this round.
 fn until(turn: &AtomicU64, round: u64) {
     let mut looks = 0u32;
     while turn.load(Ordering::Acquire) != round {
         looks += 1;
         if looks % 4096 == 0 {
-            // Both may be on one core.
+            // Both threads may be on one core.
             yield_now();
         }
     }
 }
 
-/// Time to write a page of 4 KiB that the other core has read.
+/// Returns the time to write a page of 4 KiB that the other core has read.
 fn page() -> Duration {
     let pages: Vec<AtomicU64> = (0..PAGES * WORDS).map(|_| AtomicU64::new(0)).collect();
     let turn = AtomicU64::new(0);
@@ -50,12 +50,12 @@ fn page() -> Duration {
             until(&turn, 2 * round + 2);
         }
     });
-    // The middle one: in some rounds both may be on one core.
+    // The median, because both threads may be on one core in some rounds.
     times.sort_unstable();
     times[times.len() / 2] / PAGES as u32
 }
 
-/// Prints it.
+/// Prints the time.
 pub(super) fn show() {
     let time = page();
     if time < SHARED {

@@ -1,21 +1,21 @@
-//! What others take of the processors meanwhile: a figure measured beside them is not that of an idle machine.
+//! CPU use of other programs during a measurement: figures under such load differ from those of an idle machine.
 
 use std::time::Instant;
 
-/// Ticks of a CPU clock in `/proc` in a second, on every Linux there is.
+/// Ticks per second of a CPU clock in `/proc`, on every Linux.
 pub(super) const TICKS: f64 = 100.0;
 
-/// A moment, by the kernel's counters.
+/// A point in time, by the kernel's counters.
 pub(super) struct Moment {
     at: Instant,
-    /// CPU seconds that were used by anybody.
+    /// CPU seconds used by all programs.
     busy: f64,
     /// CPU seconds of this program's children that have ended.
     children: f64,
 }
 
 impl Moment {
-    /// Now.
+    /// Returns the present time.
     pub(super) fn now() -> Result<Moment, String> {
         let text = read("/proc/stat")?;
         let line = text.lines().next().unwrap_or_default();
@@ -24,7 +24,7 @@ impl Moment {
             .skip(1)
             .filter_map(|field| field.parse().ok())
             .collect();
-        // user, nice, system, idle, waiting, interrupts hard and soft; the rest is not this machine's.
+        // user, nice, system, idle, waiting, interrupts hard and soft; the rest is not this machine's time.
         let [user, nice, system, _, _, hard, soft, ..] = fields[..] else {
             return Err("/proc/stat: not as expected".into());
         };
@@ -35,7 +35,7 @@ impl Moment {
         })
     }
 
-    /// How many processors others have used since then, `ours` being what a child that still runs has.
+    /// Returns the processors that other programs have used since then; `ours` is the CPU time of a running child.
     pub(super) fn others(&self, ours: f64) -> Result<f64, String> {
         let now = Moment::now()?;
         let used = now.busy - self.busy - (now.children - self.children) - ours;
@@ -47,12 +47,12 @@ fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// CPU time in user and system mode, from the field `at` and the next of a process's `stat`: 11 are its own, 13 those
-/// of its children.
+/// Returns the CPU time in user and system mode, from the field `at` and the next of a process's `stat`: 11 for the
+/// process, 13 for its children.
 pub(super) fn cpu_seconds(process: &str, at: usize) -> Result<f64, String> {
     let path = format!("/proc/{process}/stat");
     let text = read(&path)?;
-    // After the name, which is in brackets and may hold anything, come the state and numbers.
+    // The name is in brackets and may contain any characters; the state and numbers follow it.
     let after = text.rsplit(')').next().unwrap_or_default();
     let ticks = |at: usize| after.split_whitespace().nth(at)?.parse::<f64>().ok();
     match (ticks(at), ticks(at + 1)) {

@@ -1,5 +1,6 @@
-//! NVMe/TCP by `drivelab bench-target`, a core each for server and client, and nbdkit over TCP beside it, by fio and by
-//! the same client: what TCP over loopback can do here, in the same round, where both suffer from the same distance.
+//! NVMe/TCP with `drivelab bench-target`, with a core each for server and client; and nbdkit over TCP, with fio and
+//! with the same client. This shows what TCP over loopback can reach here, in the same round and with the same
+//! distance of cores.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -19,7 +20,7 @@ fn start(command: &mut Command) -> Result<Running, String> {
     Ok(running)
 }
 
-/// A program on this core only.
+/// Returns a program restricted to this core.
 fn on_core(core: &str) -> Command {
     let mut command = program("taskset");
     command
@@ -28,7 +29,7 @@ fn on_core(core: &str) -> Command {
     command
 }
 
-/// A target by our own client: IOPS and p99 at each depth.
+/// Measures a target with our own client: IOPS and p99 at each depth.
 fn polled(uri: &str, seconds: u32) -> Result<Vec<(f64, f64)>, String> {
     let depths = DEPTHS.map(|depth| depth.to_string()).join(",");
     let text = output(
@@ -57,7 +58,7 @@ fn nvme(seconds: u32) -> Result<Vec<(f64, f64)>, String> {
     polled(&format!("nvme-tcp://{NVME}"), seconds)
 }
 
-/// nbdkit by fio, and on a core of its own by our client.
+/// Measures nbdkit with fio, and on a core of its own with our client.
 fn nbdkit(seconds: u32) -> Result<[Vec<f64>; 2], String> {
     let uri = format!("nbd://127.0.0.1:{NBD_PORT}");
     let run = |server: &mut Command| {
@@ -73,7 +74,7 @@ fn nbdkit(seconds: u32) -> Result<[Vec<f64>; 2], String> {
     Ok([by_fio, by_us.collect()])
 }
 
-/// By depth, then by round.
+/// Results by depth and round.
 type Rounds = Vec<Vec<f64>>;
 
 pub(super) fn measure(seconds: u32) -> Result<(), String> {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{archive, copy, create, is_made, made, remove, write};
 use crate::shell::{find, output, program, root, run};
 
-/// Archives, and the programs in each. fio brings 80 MB of libraries, which only the tests that call it wait for; the others are
-/// asked for by few, too.
+/// Archives, with the programs in each. fio needs 80 MB of libraries, which only the tests that call it load; the
+/// other programs are also used by few tests.
 const ARCHIVES: &[(&str, &[&str])] = &[
     (
         "initramfs.cpio",
@@ -25,7 +25,7 @@ const ARCHIVES: &[(&str, &[&str])] = &[
     ),
     ("tiers.cpio", &["mdadm", "dmsetup", "make-bcache"]),
     ("fio.cpio", &["fio"]),
-    // What `drivelab measure` calls beside fio.
+    // Programs that `drivelab measure` calls besides fio.
     ("measure.cpio", &["wipefs", "setpriv"]),
 ];
 
@@ -45,7 +45,7 @@ pub(super) fn make(folder: &Path) -> Result<(), String> {
         if *name == ARCHIVES[0].0 {
             finish(&tree)?;
         }
-        // The symbols are of no use in there.
+        // The symbols are not needed in the guest.
         let strip = "find . -type f -exec strip --strip-unneeded {} + 2>/dev/null; true";
         run(program("sh").args(["-c", strip]).current_dir(&tree))?;
         archive(&tree, &to)?;
@@ -55,7 +55,7 @@ pub(super) fn make(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The files of an archive with their places in it, and a text that differs when they do.
+/// The files of an archive with their paths in it, and a text that changes when they change.
 type Contents = (String, Vec<(PathBuf, PathBuf)>);
 
 fn contents(archive: &str, programs: &[&str]) -> Result<Contents, String> {
@@ -64,7 +64,7 @@ fn contents(archive: &str, programs: &[&str]) -> Result<Contents, String> {
     for name in programs {
         let path = find(name).ok_or_else(|| format!("{name} is not installed"))?;
         files.push((path.clone(), Path::new("bin").join(name)));
-        // A program that is linked to nothing makes ldd fail.
+        // ldd fails on a statically linked program.
         let libraries = output(program("ldd").arg(&path)).unwrap_or_default();
         let paths = libraries
             .split_whitespace()
@@ -89,7 +89,7 @@ fn init() -> Result<String, String> {
     fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What makes a root of a heap of programs.
+/// Adds the files that make the programs a root file system.
 fn finish(tree: &Path) -> Result<(), String> {
     let init_path = tree.join("init");
     write(&init_path, init()?)?;

@@ -1,4 +1,4 @@
-//! Debian's own kernel for virtual machines, for QEMU without KVM: slow, but with as many processors as one likes.
+//! Debian's own kernel for virtual machines, for QEMU without KVM: slow, but with any number of processors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::shell::{find, output, program, run};
 /// Depends on the newest kernel.
 const META: &str = "linux-image-cloud-amd64";
 
-/// Modules that the guest loads, with whatever they need.
+/// Modules that the guest loads, with their dependencies.
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_net",
@@ -21,7 +21,7 @@ const MODULES: &[&str] = &[
     "xfs",
 ];
 
-/// Makes `folder/vmlinuz` and `folder/modules.cpio`.
+/// Creates `folder/vmlinuz` and `folder/modules.cpio`.
 pub(super) fn make(folder: &Path) -> Result<(), String> {
     let (kernel, modules) = (folder.join("vmlinuz"), folder.join("modules.cpio"));
     let from = format!("{META}\n{}", MODULES.join(" "));
@@ -64,7 +64,7 @@ pub(super) fn make(folder: &Path) -> Result<(), String> {
     remove(&unpacked)
 }
 
-/// The modules and those they depend on, each after what it needs; paths within `version`.
+/// Returns the modules and their dependencies, each after those that it needs; paths within `version`.
 fn in_order_of_loading(version: &Path) -> Result<Vec<PathBuf>, String> {
     let path = version.join("modules.dep");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -85,7 +85,7 @@ fn in_order_of_loading(version: &Path) -> Result<Vec<PathBuf>, String> {
             }
             return Err(format!("the kernel has no module {name}"));
         };
-        // depmod lists the nearest need first.
+        // depmod lists the closest dependency first.
         for path in needs.split_whitespace().rev().chain([module]) {
             let path = PathBuf::from(path);
             if !order.contains(&path) {

@@ -1,4 +1,4 @@
-//! User-mode Linux: a kernel that is a program. Boots in a fraction of a second; one processor.
+//! User-mode Linux: a kernel that runs as a program. It boots in a fraction of a second and has one processor.
 
 use std::path::Path;
 use std::thread::available_parallelism;
@@ -6,21 +6,21 @@ use std::thread::available_parallelism;
 use super::{copy, create, is_made, made, remove, unpack, write};
 use crate::shell::{program, root, run};
 
-/// Debian's package of sources, and the name of the archive in it.
+/// Debian's source package, and the name of the archive in it.
 const SOURCE: &str = "linux-source-6.12";
 
-/// Parts of the source that this configuration never reads, and which are most of it.
+/// Parts of the source that this configuration does not use; they are most of it.
 const LEFT_OUT: &[&str] = &[
     "*/arch/*/boot/dts",
     "*/drivers/gpu/drm/*/include",
     "*/tools/testing",
 ];
 
-/// What is changed in the source: file, line, and what it becomes.
+/// A change of the source: file, line, and its replacement.
 ///
-/// 6.12 keeps 2,696 bytes for a process's vector registers, all of AVX-512. A host with AMX has 11,008, refuses to take
-/// fewer (`PTRACE_SETREGSET`, EFAULT), and the guest's first program dies of SIGSEGV. Linux 6.13 asks the host for the
-/// size. One of these lies on the kernel's stack, hence `CONFIG_KERNEL_STACK_ORDER`.
+/// 6.12 reserves 2,696 bytes for a process's vector registers, including AVX-512. A host with AMX has 11,008 and
+/// refuses to accept fewer (`PTRACE_SETREGSET`, EFAULT), and the guest's first program ends with SIGSEGV. Linux 6.13
+/// asks the host for the size. One of these areas is on the kernel's stack, hence `CONFIG_KERNEL_STACK_ORDER`.
 const CHANGED: (&str, &str, &str) = (
     "arch/x86/um/user-offsets.c",
     "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
@@ -78,7 +78,7 @@ pub(super) fn make(folder: &Path) -> Result<(), String> {
     remove(&build)
 }
 
-/// Every line that is wanted must be in what kconfig made of it: it drops silently what depends on something else.
+/// Checks that every requested line is in kconfig's result: kconfig silently drops options with missing dependencies.
 fn check(wanted: &str, config: &str) -> Result<(), String> {
     let lines = || wanted.lines().filter(|line| line.starts_with("CONFIG_"));
     let dropped: Vec<&str> = lines()

@@ -1,4 +1,4 @@
-//! The clients: programs that write, tell what was acknowledged, and check it after the next start.
+//! The clients: programs that write, report acknowledgements, and check their data after the next start.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use super::guest;
 use super::server::{Folder, mortal};
 
-/// Debian's Python, to which the binding of libnbd belongs.
+/// Debian's Python, which has libnbd's binding.
 const PYTHON: &str = "/usr/bin/python3";
 const RECORDS: &str = include_str!("records.py");
 const FIO: &str = include_str!("fio.py");
 
-/// A client.
+/// A client of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Client {
     /// Records over NBD, several transactions at a time.
@@ -27,7 +27,7 @@ pub(super) enum Client {
     Guest(guest::Program, guest::FileSystem),
 }
 
-/// All of them.
+/// All clients.
 pub(super) const CLIENTS: [Client; 6] = [
     Client::Records,
     Client::Guest(guest::Program::Sqlite, guest::FileSystem::Ext4),
@@ -37,14 +37,14 @@ pub(super) const CLIENTS: [Client; 6] = [
     Client::Guest(guest::Program::Postgresql, guest::FileSystem::Ext4),
 ];
 
-/// What a client is to do in a round.
+/// Task of a client in a round.
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub(super) folder: &'a Folder,
     pub(super) seed: u64,
-    /// The last commit that was acknowledged; `None` on a new store. Clients with notes of their own know more.
+    /// The last acknowledged commit; `None` on a new store. Clients with records of their own know more.
     pub(super) last: Option<u64>,
-    /// Whether it writes after it has checked.
+    /// Whether it writes after its check.
     pub(super) works: bool,
 }
 
@@ -60,7 +60,7 @@ impl Client {
         }
     }
 
-    /// The size of its namespace: XFS takes no less.
+    /// Returns the size of its namespace; XFS requires this minimum.
     pub(super) fn size(self) -> &'static str {
         match self {
             Client::Guest(_, guest::FileSystem::Xfs) => "320M",
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Acknowledgements after which a round may end: from, to.
+    /// Returns the range of acknowledgements after which a round may end.
     pub(super) fn acknowledgements(self) -> (u64, u64) {
         match self {
             Client::Records => (20, 120),
@@ -82,7 +82,7 @@ impl Client {
         matches!(self, Client::Guest(..))
     }
 
-    /// Starts it.
+    /// Starts the client.
     pub(super) fn start(self, task: &Task<'_>, tools: &guest::Tools) -> Result<Talk, String> {
         let script = |name: &str, text: &str| -> Result<PathBuf, String> {
             let path = task.folder.path(name);
@@ -110,27 +110,27 @@ fn python(script: &Path, task: &Task<'_>) -> Command {
     command
 }
 
-/// What a running client has told.
+/// State of a running client, from its output.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// What was checked, once it is.
+    /// The result of the check, when it is complete.
     pub(super) checked: Option<String>,
-    /// What was acknowledged and is not there.
+    /// Acknowledged data that is missing.
     pub(super) lost: Option<String>,
-    /// Commands that failed.
+    /// Messages of commands that failed.
     pub(super) errors: Vec<String>,
-    /// Acknowledgements so far.
+    /// Number of acknowledgements so far.
     pub(super) acknowledgements: u64,
-    /// The number of the last.
+    /// Number of the last acknowledgement.
     pub(super) last: Option<u64>,
-    /// It writes no more.
+    /// Whether it has stopped writing.
     pub(super) is_gone: bool,
     /// All other lines.
     pub(super) rest: String,
 }
 
 impl Told {
-    /// The last of the other lines, as one.
+    /// Returns the last of the other lines, joined.
     pub(super) fn tail(&self) -> String {
         let lines: Vec<&str> = self.rest.lines().rev().take(6).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
@@ -161,7 +161,7 @@ pub(super) struct Talk {
     child: Child,
     lines: Receiver<String>,
     pub(super) told: Told,
-    /// Its output has ended.
+    /// Whether its output has ended.
     pub(super) is_over: bool,
 }
 
@@ -197,7 +197,7 @@ impl Talk {
         })
     }
 
-    /// Listens until `done` or until it says no more, at most so long; whether it is done.
+    /// Reads output until `done`, or until the output ends, for at most `limit`. Returns whether `done` was reached.
     pub(super) fn until(&mut self, limit: Duration, done: impl Fn(&Told) -> bool) -> bool {
         let end = Instant::now() + limit;
         loop {
@@ -218,7 +218,7 @@ impl Talk {
         }
     }
 
-    /// Kills it.
+    /// Kills the client.
     pub(super) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! How a round ends.
+//! Endings of rounds.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use super::random::Random;
 use super::server::Server;
 use super::shapes::Member;
 
-/// Time for a client to reach its acknowledgements.
+/// Maximum time for a client to reach its acknowledgements.
 const WORK: Duration = Duration::from_secs(90);
-/// Time that a client has while a member is away, and once it is back.
+/// Time for a client while a member is missing, and after it is back.
 const AWAY: Duration = Duration::from_secs(4);
-/// Time in which what a guest says arrives: nothing that it says after its disk is gone counts, for Linux was seen to report
-/// success for writes to a disk that is gone.
+/// Time for the guest's output to arrive. Output after its disk is gone is ignored, because Linux was observed to
+/// report success for writes to a missing disk.
 const WORDS: Duration = Duration::from_millis(300);
-/// Time for a client to end that has lost its disk.
+/// Maximum time for a client to end after it has lost its disk.
 const LEAVE: Duration = Duration::from_secs(30);
 
-/// How a round ends.
+/// Ending of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ending {
     /// `kill -9` of the server.
     Kill,
     /// A power cut of all drives, then `kill -9`.
     PowerCut,
-    /// A power cut of one member, which is back a second later; then `kill -9` or SIGTERM (always, if the pool refuses to open
-    /// after the other).
+    /// A power cut of one member, which returns a second later; then `kill -9` or SIGTERM (always SIGTERM if the pool
+    /// refuses to open after a kill).
     MemberCut,
-    /// A member dies and returns; then as for a power cut of one.
+    /// A member fails and returns; then as for a power cut of one member.
     MemberDies,
-    /// `kill -9` or SIGTERM; then an old copy of one member's files, from before the round, comes back.
+    /// `kill -9` or SIGTERM; then an old copy of one member's files, from before the round, replaces the files.
     OldCopy,
     /// SIGTERM.
     Terminate,
@@ -58,21 +58,21 @@ impl Ending {
     }
 }
 
-/// What became of a round until its server was gone.
+/// State of a round after its server has ended.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    /// How it ended, for people.
+    /// Description of the ending.
     pub(super) how: String,
-    /// The last commit acknowledged, if there was one in this round.
+    /// The last acknowledged commit of this round, if there was one.
     pub(super) last: Option<u64>,
     pub(super) acknowledgements: u64,
-    /// What was wrong already.
+    /// The first error so far.
     pub(super) wrong: Option<String>,
-    /// This pool has no members that can fail alone.
+    /// Whether this pool has no members that can fail individually.
     pub(super) is_impossible: bool,
 }
 
-/// Lets the client work and ends the round.
+/// Lets the client work, and ends the round.
 pub(super) fn end(
     ending: Ending,
     member: Member,
@@ -149,7 +149,7 @@ pub(super) fn end(
     ended
 }
 
-/// Ends the server; what was wrong with its end.
+/// Ends the server, and returns an error of its end.
 fn stop(server: &mut Server, is_orderly: bool) -> Option<String> {
     if !is_orderly {
         server.kill();
@@ -162,8 +162,8 @@ fn stop(server: &mut Server, is_orderly: bool) -> Option<String> {
     }
 }
 
-/// Says the faults of a member one after the other, and lets the client go on after each; what was wrong meanwhile. The error
-/// says why it cannot be: such a pool keeps its data as one drive's.
+/// Injects the faults of a member in sequence, with time for the client after each, and returns an error that
+/// occurred. The `Err` states why the fault is impossible: such a pool stores its data as one drive.
 fn fault(
     member: Member,
     faults: &[&str],

@@ -12,34 +12,34 @@ use crate::shell::{output, program, run, target};
 const SCRIPT: &str = include_str!("guest.sh");
 const SQLITE: &str = include_str!("sqlite.py");
 
-/// What runs in the guest.
+/// Program in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     Sqlite,
     Postgresql,
 }
 
-/// What it runs on.
+/// File system in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileSystem {
     Ext4,
     Xfs,
 }
 
-/// What guests are made of.
+/// Parts of a guest.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    /// The kernel.
+    /// Path of the kernel.
     pub(super) kernel: PathBuf,
-    /// PostgreSQL's programs; empty if it is not needed.
+    /// Folder of PostgreSQL's programs; empty if not needed.
     postgresql: PathBuf,
-    /// A cluster of PostgreSQL to begin with.
+    /// An initialised PostgreSQL cluster.
     cluster: PathBuf,
-    /// Who runs PostgreSQL: user and group.
+    /// User and group that run PostgreSQL.
     user: String,
 }
 
-/// The command that boots a guest for this task.
+/// Returns the command that boots a guest for this task.
 pub(super) fn command(
     what: Program,
     file_system: FileSystem,
@@ -72,7 +72,7 @@ pub(super) fn command(
     crate::guest::write(&init, text)?;
     fs::set_permissions(&init, fs::Permissions::from_mode(0o755))
         .map_err(|error| error.to_string())?;
-    // A name space of processes takes the kernel's helpers with it when it ends.
+    // When a PID namespace ends, the kernel's helper processes end with it.
     let mut command = mortal("unshare");
     command
         .args(["--pid", "--fork", "--kill-child=KILL", "--"])
@@ -97,7 +97,7 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// Finds or makes what guests need; the error says what is missing.
+/// Finds or builds the parts of guests; the error states what is missing.
 pub(super) fn tools(with_postgresql: bool) -> Result<Tools, String> {
     let kernel = crate::guest::folder().join("linux");
     if !kernel.is_file() {
@@ -124,7 +124,7 @@ pub(super) fn tools(with_postgresql: bool) -> Result<Tools, String> {
     Ok(tools)
 }
 
-/// Where Debian keeps PostgreSQL's newest programs.
+/// Returns the folder of Debian's newest PostgreSQL programs.
 pub(super) fn postgresql() -> Option<PathBuf> {
     let versions = crate::guest::files(Path::new("/usr/lib/postgresql")).ok()?;
     versions
@@ -133,7 +133,8 @@ pub(super) fn postgresql() -> Option<PathBuf> {
         .rfind(|it| it.join("postgres").is_file())
 }
 
-/// Makes the cluster that guests begin with: pgbench's tables, one of acknowledgements, amcheck; checksums are on.
+/// Creates the cluster with which guests begin: pgbench's tables, one of acknowledgements, amcheck; checksums are
+/// enabled.
 fn cluster(tools: &Tools) -> Result<(), String> {
     let done = tools.cluster.with_extension("made");
     let from = format!("{} {}", tools.postgresql.display(), tools.user);

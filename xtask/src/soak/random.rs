@@ -1,11 +1,11 @@
 //! Choices from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
 
-/// A stream of choices.
+/// A stream of random choices.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The stream of a seed and a name.
+    /// Returns the stream of a seed and a name.
     pub(super) fn new(seed: u64, name: &str) -> Random {
         let mix =
             |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -20,12 +20,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number between `low` and `high`, both included.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
-    /// Puts them into another order.
+    /// Shuffles the elements.
     pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
         for at in (1..all.len()).rev() {
             all.swap(at, self.between(0, at as u64) as usize);

@@ -1,4 +1,4 @@
-//! What was found, and a table of how often nothing was.
+//! Findings, and a table of the number of rounds without findings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use super::clients::{CLIENTS, Client};
 use super::endings::Ending;
 use super::shapes::{SHAPES, Shape};
 
-/// What kind of finding.
+/// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What was acknowledged is not there, or other data are, or a file system or database is damaged.
+    /// Acknowledged data is missing or different, or a file system or database is damaged.
     Lost,
     /// The server does not open its own store.
     Refused,
-    /// A command failed that must not, a client or a server hangs, or a server does not end as it should.
+    /// A command failed that must succeed, a client or a server hangs, or a server does not end properly.
     Error,
 }
 
-/// Something that is wrong.
+/// A finding of a round.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) kind: Kind,
     pub(super) shape: &'static Shape,
     pub(super) client: Client,
-    /// How the round ended after which it showed.
+    /// Ending of the round after which it was detected.
     pub(super) how: String,
     pub(super) what: String,
-    /// Where the store is.
+    /// Folder of the store, if it is kept.
     pub(super) kept: Option<PathBuf>,
-    /// The command that runs these rounds again.
+    /// Command that repeats these rounds.
     pub(super) repeat: String,
 }
 
@@ -60,13 +60,13 @@ impl fmt::Display for Finding {
 /// Counts of a shape, client and ending.
 #[derive(Debug, Default)]
 pub(super) struct Row {
-    /// Rounds of which all was there.
+    /// Number of rounds in which all data was present.
     pub(super) rounds: u64,
     pub(super) acknowledgements: u64,
     pub(super) lost: u64,
     pub(super) refused: u64,
     pub(super) errors: u64,
-    /// Rounds in which no member could fail alone: they ended otherwise.
+    /// Number of rounds in which no member could fail individually; they ended otherwise.
     pub(super) impossible: u64,
 }
 
@@ -90,7 +90,7 @@ impl Table {
         self.rows.entry((shape, client, ending)).or_default()
     }
 
-    /// Findings of this kind.
+    /// Returns the number of findings of this kind.
     pub(super) fn count(&self, kind: Kind) -> usize {
         self.findings.iter().filter(|it| it.kind == kind).count()
     }

@@ -1,5 +1,5 @@
-//! Rounds of one client on one pool, on the same store as long as nothing is wrong: each round first checks what the one
-//! before it was promised, then works until its own end.
+//! Rounds of one client on one pool, on the same store until there is a finding. Each round first checks the data
+//! acknowledged in the previous one, then works until its own end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use super::server::{Folder, Refused, Server};
 use super::shapes::{Member, Shape};
 use crate::shell::program;
 
-/// Time for a client to start and to check.
+/// Maximum time for a client to start and to check.
 const CHECK: Duration = Duration::from_secs(150);
 
-/// Stores with a finding that a series keeps.
+/// Maximum number of stores with a finding that a series keeps.
 const MOST_KEPT: u32 = 2;
 
-/// What all series share.
+/// Settings that all series share.
 #[derive(Debug)]
 pub(super) struct Setting<'a> {
-    /// The program `drivelab`.
+    /// Path of the program `drivelab`.
     pub(super) binary: &'a Path,
     pub(super) tools: &'a Tools,
     pub(super) seed: u64,
-    /// Where the series have their folders.
+    /// Folder of the series.
     pub(super) place: &'a Path,
-    /// A fault of a member shortly before each end, which the checks must notice.
+    /// A fault of a member shortly before each end, which the checks must detect.
     pub(super) plant: Option<&'static str>,
 }
 
@@ -41,20 +41,20 @@ pub(super) struct Series<'a> {
     pub(super) client: Client,
     folder: Folder,
     random: Random,
-    /// Endings to come, the next one last.
+    /// Remaining endings, the next one last.
     endings: Vec<Ending>,
     chosen: Vec<Ending>,
-    /// How often each ending has been.
+    /// Number of times that each ending has occurred.
     turns: u64,
-    /// Stores that were kept.
+    /// Number of stores that were kept.
     kept: u32,
     last: Option<u64>,
     before: Option<Before>,
-    /// The member of which an old copy is in the store; its newest files are beside it.
+    /// The member whose store is an old copy; its newest files are stored next to it.
     newest: Option<Member>,
 }
 
-/// The round before, which is checked by the next.
+/// The previous round, which the next one checks.
 #[derive(Clone, Debug)]
 struct Before {
     ending: Ending,
@@ -88,7 +88,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// One round.
+    /// Runs one round.
     pub(super) fn round(&mut self, table: &mut Table) -> Result<(), String> {
         if self.endings.is_empty() {
             self.endings.clone_from(&self.chosen);
@@ -99,12 +99,12 @@ impl<'a> Series<'a> {
             return Ok(());
         };
         let start = Instant::now();
-        // Once more on a new store, if the check of the old one finds something.
+        // Once more on a new store, if the check of the old one has a finding.
         for _ in 0..2 {
             let members = self.shape.members;
             let member = members[self.random.between(0, members.len() as u64 - 1) as usize];
             self.end_old_copy(table)?;
-            // Of a pool of one drive nothing shows that it is old.
+            // In a pool with one drive, nothing shows that a copy is old.
             let has_copy = ending == Ending::OldCopy
                 && members.len() > 1
                 && self.files(member, "store", "old")?;
@@ -154,7 +154,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Copies a member's files from one folder to another; whether it has any.
+    /// Copies a member's files from one folder to another. Returns whether it has any.
     fn files(&self, member: Member, from: &str, to: &str) -> Result<bool, String> {
         let (from, to) = (self.folder.path(from), self.folder.path(to));
         crate::guest::create(&to)?;
@@ -173,8 +173,9 @@ impl<'a> Series<'a> {
         Ok(true)
     }
 
-    /// After an old copy came back: what is served must be all that was acknowledged, or nothing, and all of it once the newest
-    /// files are there again. Then a new store begins, for a pool may go on without that member.
+    /// Checks the pool after an old copy was put back: it must serve all acknowledged data or refuse to open, and all
+    /// data again when the newest files are back. Then a new store begins, because a pool may continue without that
+    /// member.
     fn end_old_copy(&mut self, table: &mut Table) -> Result<(), String> {
         let Some(member) = self.newest else {
             return Ok(());
@@ -219,7 +220,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// A server and a client that has checked the round before, or `None` if something was wrong with it.
+    /// Starts a server, and a client that checks the previous round; `None` if the check has a finding.
     fn checked(
         &mut self,
         works: bool,
@@ -256,7 +257,7 @@ impl<'a> Series<'a> {
         let done = talk.until(CHECK, |told| {
             told.checked.is_some() || told.lost.is_some() || told.is_gone || !told.errors.is_empty()
         });
-        // A client that only checks then ends; PostgreSQL checks its checksums last.
+        // A client that only checks ends afterwards; PostgreSQL verifies its checksums last.
         if !works && done {
             talk.until(CHECK, |_| false);
         }
@@ -292,7 +293,7 @@ impl<'a> Series<'a> {
         Ok(None)
     }
 
-    /// Puts the store aside and begins with a new one.
+    /// Sets the store aside and begins with a new one.
     fn keep(&mut self) -> Option<PathBuf> {
         self.kept += 1;
         (self.last, self.before, self.newest) = (None, None, None);
@@ -342,7 +343,7 @@ impl<'a> Series<'a> {
         table.findings.push(finding);
     }
 
-    /// The command that runs this series up to this turn.
+    /// Returns the command that runs this series up to this turn.
     fn repeat(&self, turn: u64) -> String {
         let mut line = format!(
             "cargo xtask soak --shape {} --client {} --seed {} --rounds {turn}",

@@ -8,12 +8,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time for a server to listen, and to end in order.
+/// Maximum time for a server to listen, and to shut down in order.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Time for the control socket to answer.
+/// Maximum time for an answer of the control socket.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Where a series keeps its sockets, its store and what its client knows.
+/// Folder with the sockets, the store and the client's records of a series.
 #[derive(Debug)]
 pub(super) struct Folder(pub(super) PathBuf);
 
@@ -34,11 +34,11 @@ pub(super) struct Server {
     folder: PathBuf,
 }
 
-/// Why there is no server.
+/// Reason why there is no server.
 #[derive(Debug)]
 pub(super) struct Refused(pub(super) String);
 
-/// A program that the kernel kills when this one ends.
+/// Returns a program that the kernel kills when this one ends.
 pub(super) fn mortal(name: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(name);
@@ -98,7 +98,7 @@ impl Server {
         }
     }
 
-    /// Whether an NBD client is welcomed.
+    /// Checks whether an NBD client receives a greeting.
     fn greets(&self) -> bool {
         let Ok(mut stream) = UnixStream::connect(self.folder.join("nbd")) else {
             return false;
@@ -108,12 +108,12 @@ impl Server {
         stream.read_exact(&mut magic).is_ok() && magic == *b"NBDMAGIC"
     }
 
-    /// What it has said that is no advice for clients, on one line.
+    /// Returns its log without the advice for clients, on one line.
     pub(super) fn said(&self) -> String {
         said(&self.folder.join("serve.log"))
     }
 
-    /// Says a line at the control socket; the error is the server's answer.
+    /// Sends a line to the control socket; the error is the server's answer.
     pub(super) fn tell(&self, line: &str) -> Result<(), String> {
         let answer = || -> std::io::Result<String> {
             let mut stream = UnixStream::connect(self.folder.join("control"))?;
@@ -135,7 +135,7 @@ impl Server {
         let _ = Command::new("kill").args(["-s", name, &id]).status();
     }
 
-    /// Stops it where it is, as a machine whose clock stands still.
+    /// Stops the process, like a machine whose clock has stopped.
     pub(super) fn pause(&self) {
         self.signal("STOP");
     }
@@ -145,7 +145,7 @@ impl Server {
         let _ = self.child.wait();
     }
 
-    /// Asks it to end; how it did, if in time.
+    /// Asks it to shut down, and returns its exit status if it ends in time.
     pub(super) fn terminate(&mut self) -> Result<ExitStatus, String> {
         self.signal("TERM");
         let start = Instant::now();
@@ -166,7 +166,7 @@ impl Drop for Server {
     }
 }
 
-/// A server's log without its advice for clients, on one line.
+/// Returns a server's log without its advice for clients, on one line.
 pub(super) fn said(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let advice = |line: &&str| {

@@ -1,14 +1,14 @@
-//! The pools that are soaked: small buffers, regions and groups, so that a few thousand writes go through all of a tier's
-//! states: rings wrap, caches move data to the drives behind them, groups of the intent log end.
+//! The tested pools: with small buffers, regions and transaction groups, so that a few thousand writes reach all
+//! states of a tier: rings wrap, caches destage to their backing drives, transaction groups of the intent log end.
 
 /// A pool.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub(super) name: &'static str,
-    /// The expression that is served.
+    /// Expression that is served.
     pub(super) pool: &'static str,
-    /// Its members by name.
+    /// Members of the pool, by name.
     pub(super) members: &'static [Member],
 }
 
@@ -16,9 +16,9 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) name: &'static str,
-    /// Whether the pool goes on without it, and no client notices.
+    /// Whether the pool continues without it, without any effect on clients.
     pub(super) spare: bool,
-    /// Whether the pool, killed without it, may refuse to open: an array with parity.
+    /// Whether the pool may refuse to open without it after a kill: an array with parity.
     pub(super) refuses: bool,
 }
 
@@ -46,7 +46,7 @@ const fn of_array(name: &'static str) -> Member {
 
 /// All shapes. 950 PRO and 960 PRO have a volatile cache, the P3700 one with power-loss protection, XPoint none.
 pub(super) const SHAPES: &[Shape] = &[
-    // What is found here is no tier's fault. Faults are planted here, too.
+    // Findings on this pool are not a fault of a tier. Faults are planted here, too.
     Shape {
         name: "one-drive",
         pool: "concat(950pro-256)",

@@ -17,16 +17,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-/// Most bytes of a checker's output of which the last line is looked for.
+/// Maximum bytes of a checker's output that are searched for the last line.
 const OUTPUT: u64 = 64 << 10;
 
-/// Longest pause between two looks whether a checker has ended.
+/// Maximum pause between two checks for the end of a checker.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// A command and its surroundings.
+/// A check command and its environment.
 pub(super) struct CheckCommand<'a> {
     pub(super) command: &'a str,
-    /// Longest time of one check.
+    /// Time limit of one check.
     pub(super) limit: Duration,
     /// Bytes of the drive.
     pub(super) bytes: u64,
@@ -43,12 +43,12 @@ pub(super) struct Checker<'a> {
     bar: Progress,
 }
 
-/// A temporary folder, removed with all that is in it.
+/// A temporary folder, removed with its content.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays in the folder for temporary files does no harm.
+        // Remaining files in the temporary folder are harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Ends; seconds since the begin.
+    /// Ends, and returns the seconds since the beginning.
     pub(super) fn finish(&self) -> f64 {
         self.bar.finish();
         self.begin.elapsed().as_secs_f64()
@@ -89,7 +89,7 @@ impl Check for Checker<'_> {
             judged.map_err(|error| format!("checking image {}: {error}", case.name))
         };
         match cases {
-            // Where checks come one by one, no thread need be asked.
+            // If checks arrive one at a time, no thread is needed.
             [case] => Ok(vec![one(case)?]),
             _ => cases.par_iter().map(one).collect(),
         }
@@ -113,7 +113,7 @@ impl CheckCommand<'_> {
     fn judge(&self, folder: &Path, case: &Case<'_>) -> io::Result<Judgement> {
         fs::create_dir_all(folder)?;
         let at = |name: &str| folder.join(name);
-        // A file of its own for each check: one that a checker still holds is not changed.
+        // A separate file for each check: a file that a checker still has open is not changed.
         let _ = fs::remove_file(at("image"));
         write_image(&mut File::create(at("image"))?, &case.image, self.bytes)?;
         fs::write(at("acks"), lines(case.acks))?;
@@ -167,7 +167,7 @@ pub(super) fn write_image(file: &mut File, image: &Fork<'_>, bytes: u64) -> io::
     file.write_all_at(&waiting.1, waiting.0)
 }
 
-/// Waits for the end of a program; kills it and all that it has started when its time is over.
+/// Waits for the end of a program; at the time limit, kills it and all processes that it has started.
 fn ended(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     let mut pause = Duration::from_micros(100);
@@ -188,7 +188,7 @@ fn ended(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// The last line that is not empty.
+/// Returns the last line that is not empty.
 fn last_line(mut file: File) -> io::Result<String> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;

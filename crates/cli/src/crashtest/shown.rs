@@ -16,7 +16,7 @@ use super::source::{Source, of_sheet, quoted};
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
 
-/// Most drives that a failure names.
+/// Maximum number of drives that a failure names.
 const NAMED: usize = 6;
 
 /// Writes a list of moments.
@@ -61,7 +61,7 @@ pub(super) fn list(as_json: bool, source: &Source, out: &mut dyn Write) -> io::R
     }
 }
 
-/// The event that a cut forestalls.
+/// Returns the event that a cut prevents.
 fn before(log: &Log, event: usize) -> String {
     let Some(Event::Completed(number)) = log.events.get(event) else {
         return String::from("end of the log");
@@ -74,7 +74,7 @@ fn before(log: &Log, event: usize) -> String {
     }
 }
 
-/// Writes what an image is.
+/// Writes the description of an image.
 pub(super) fn image(
     source: &Source,
     walk: &Walk<'_>,
@@ -115,7 +115,7 @@ pub(super) fn image(
     writeln!(out, "needs      {}", Needs::from_loss(walk, lost))
 }
 
-/// Class and words of a failure.
+/// Returns class and text of a failure.
 pub(super) fn words(class: Class, line: &str) -> String {
     match line.strip_prefix(class.word()) {
         Some(rest) => format!("{}{rest}", class.word()),
@@ -123,7 +123,7 @@ pub(super) fn words(class: Class, line: &str) -> String {
     }
 }
 
-/// Sums over a log.
+/// Totals of a log.
 struct Sums {
     writes: usize,
     bytes: u64,
@@ -149,7 +149,7 @@ impl Sums {
     }
 }
 
-/// A number of things.
+/// Returns a number with its noun.
 fn counted(count: usize, what: &str) -> String {
     match (count, what) {
         (1, _) => format!("1 {what}"),
@@ -158,7 +158,7 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// Writes what the log is, and what there is to try.
+/// Writes the description of the log, and the number of images to try.
 fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
     let log = &source.log;
     let sums = Sums::from_log(log);
@@ -255,7 +255,7 @@ pub(super) fn report(
             "{}",
             paragraph("  possible   ", &possible(failure.needs), width)
         )?;
-        // Not broken, so that it can be copied.
+        // Not wrapped, so that it can be copied.
         writeln!(
             out,
             "  again      drivelab crashtest {} --image {} --check {}",
@@ -313,7 +313,7 @@ fn needs(needs: Needs) -> String {
     format!("{needs}: {why}")
 }
 
-/// The drives of the catalogue that can leave such an image, and how many there are.
+/// Returns the drives of the catalogue that can leave such an image, and their number.
 fn drives(needs: Needs) -> (Vec<String>, usize) {
     let all = catalogue::drive_names();
     let count = all.len();

@@ -1,4 +1,4 @@
-//! The log of a crash test, and what is assumed of the drive.
+//! The log of a crash test, and the assumptions on the drive.
 
 use std::fs;
 use std::path::Path;
@@ -13,16 +13,16 @@ use super::{Args, Flush, Torn, bad};
 use crate::failure::Failure;
 use crate::output::remark;
 
-/// The drive of which nothing is known: the least that any flash drive promises.
+/// Name of a drive with unknown properties: it has the minimum guarantees of any flash drive.
 const WORST: &str = "worst-ssd";
 
-/// A log, and how it is read.
+/// A log with its assumptions.
 pub(super) struct Source {
     pub(super) log: Log,
     pub(super) how: Assumptions,
     /// Name of the drive whose losses are assumed.
     pub(super) drive: String,
-    /// The arguments that name the log and what is assumed, to repeat them.
+    /// Arguments that name the log and the assumptions, for repeating them.
     pub(super) arguments: String,
 }
 
@@ -78,12 +78,12 @@ impl Source {
     }
 }
 
-/// A path as a shell takes it.
+/// Returns a path quoted for a shell.
 fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it.
+/// Returns a word quoted for a shell.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -156,7 +156,7 @@ fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
     let read = |head: &Head| log_writes::read(&bytes, head, &pages);
     let wrong = |wrong| malformed("--from-log-writes", path, &wrong);
     let log = read(&head).map_err(wrong)?;
-    // The format does not say how large the device is.
+    // The format does not contain the size of the device.
     let ends = log.commands.iter().map(|it| it.offset + it.bytes);
     let reached = ends
         .max()
@@ -170,7 +170,7 @@ fn foreign(path: &Path, base: Option<&Path>) -> Result<Log, Failure> {
     read(&head).map_err(wrong)
 }
 
-/// The drive whose losses are assumed.
+/// Returns the drive whose losses are assumed.
 fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
     let worst = Drive {
         volatile: true,
@@ -199,7 +199,7 @@ fn facts(args: &Args, log: &Log) -> Result<(String, Drive), Failure> {
     }
 }
 
-/// What a drive of the catalogue may lose.
+/// Returns the losses that a drive of the catalogue allows.
 pub(super) fn of_sheet(sheet: &DriveSheet) -> Drive {
     use model::media::Medium as _;
     Drive {

@@ -1,8 +1,8 @@
-//! fio as a program: which one there is, its engines, a call of it that can be stopped.
+//! fio as a program: its version, its engines, and a call that can be stopped.
 //!
-//! It runs in a process group of its own, so that Ctrl-C on the terminal reaches this program alone, which then ends it; where
-//! setpriv (util-linux) is there, fio also ends if this program is killed. Its JSON goes to a file, as it tells how far it is
-//! only then.
+//! It runs in a process group of its own, so that Ctrl-C on the terminal reaches only this program, which then ends
+//! fio. If setpriv (util-linux) is installed, fio also ends when this program is killed. Its JSON is written to a
+//! file, because only then does fio print its progress.
 
 use std::io::{BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -21,29 +21,29 @@ use super::target::Target;
 use crate::failure::{Failure, on_command_line, tell};
 use crate::stop::Stop;
 
-/// Between two looks at whether it has ended.
+/// Interval of checks for its end.
 const TICK: Duration = Duration::from_millis(50);
-/// How long it may take to end after it was asked to.
+/// Maximum time for it to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The engines that are tried, best first.
+/// Engines that are tried, the best first.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
 
 /// The installed fio.
 #[derive(Clone, Debug)]
 pub(super) struct Fio {
-    /// As it says, such as `fio-3.33`.
+    /// Version as fio prints it, such as `fio-3.33`.
     pub(super) version: String,
-    /// Its engines.
+    /// Available engines.
     engines: Vec<String>,
-    /// Whether setpriv is there.
+    /// Whether setpriv is installed.
     has_setpriv: bool,
 }
 
-/// How a call ended.
+/// Result of a call.
 pub(super) enum Ended {
-    /// With results.
+    /// fio's results.
     Answer(Value),
-    /// The user asked to end.
+    /// The user asked to stop.
     Stopped,
 }
 
@@ -58,10 +58,10 @@ fn said(program: &str, argument: &str) -> Option<String> {
 }
 
 impl Fio {
-    /// Looks for it.
+    /// Finds the installed fio.
     ///
     /// # Errors
-    /// It is not there, or too old.
+    /// It is not installed, or too old.
     pub(super) fn installed() -> Result<Fio, Problems> {
         let missing = |what: &str| {
             Problems(vec![on_command_line(
@@ -81,7 +81,7 @@ impl Fio {
         })
     }
 
-    /// The engine for a target: the one asked for, or the best that this fio has.
+    /// Returns the engine for a target: the requested one, or the best that this fio has.
     ///
     /// # Errors
     /// It has none of them.
@@ -106,10 +106,10 @@ impl Fio {
         })
     }
 
-    /// The engine that reads a block of the target: a kernel may forbid the one that fio has.
+    /// Returns the engine that can read a block of the target: the kernel may forbid an engine that fio has.
     ///
     /// # Errors
-    /// None does; with what fio says.
+    /// No engine works; with fio's message.
     pub(super) fn working(
         &self,
         mut settings: Settings,
@@ -164,10 +164,11 @@ impl Fio {
         Err(Problems(vec![super::of_device(named, what, help)]))
     }
 
-    /// Calls it, with its answer in `scratch` meanwhile; `watch` is told the share that fio says is done, and seconds.
+    /// Calls fio, with its results in `scratch` meanwhile; `watch` is called with the share that fio reports as done,
+    /// and seconds.
     ///
     /// # Errors
-    /// It failed: with what it said.
+    /// It failed: with its message.
     pub(super) fn call(
         &self,
         words: &[String],
@@ -220,19 +221,19 @@ impl Fio {
     }
 }
 
-/// What fio wrote, if it did what it was asked.
+/// Returns fio's results, if it succeeded.
 fn answer(status: ExitStatus, scratch: &Path, said: &str) -> Result<Value, String> {
     if !status.success() {
         return Err(format!("fio failed ({status}): {}", of_stderr(said)));
     }
     let text =
         std::fs::read_to_string(scratch).map_err(|error| format!("fio's output: {error}"))?;
-    // Notes may stand before the JSON.
+    // Notes may precede the JSON.
     let json = &text[text.find('{').unwrap_or(0)..];
     serde_json::from_str(json).map_err(|error| format!("fio's output is no JSON: {error}"))
 }
 
-/// The lines of fio's messages that there is room for.
+/// Returns as many lines of fio's messages as fit.
 fn of_stderr(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
@@ -245,11 +246,11 @@ fn of_stderr(said: &str) -> String {
     }
 }
 
-/// Ends it with all its processes: as Ctrl-C would, and by force if it does not.
+/// Ends it with all its processes: as Ctrl-C would, and by force if it does not end.
 fn end(child: &mut Child) -> Result<(), Failure> {
     let group = Pid::from_child(child);
     let failed = |error| Failure::failed("ending fio", error);
-    // It may have ended by itself.
+    // It may have ended already.
     let _ = kill_process_group(group, Signal::INT);
     let asked = Instant::now();
     while child.try_wait().map_err(failed)?.is_none() {
@@ -263,7 +264,7 @@ fn end(child: &mut Child) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The last share that fio's line of progress tells: `Jobs: 1 (f=1): [W(1)][4.8%][w=57.5MiB/s]...`.
+/// Returns the last share in fio's progress line: `Jobs: 1 (f=1): [W(1)][4.8%][w=57.5MiB/s]...`.
 fn share_of(line: &str) -> Option<f64> {
     let end = line.rfind("%]")?;
     let begin = line[..end].rfind('[')?;
@@ -271,13 +272,13 @@ fn share_of(line: &str) -> Option<f64> {
     Some((percent / 100.0).clamp(0.0, 1.0))
 }
 
-/// What a program says, gathered by a thread so that it never waits.
+/// Output of a program, read by a thread so that the program never blocks.
 struct Heard {
     text: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Bytes of it that are kept.
+/// Maximum bytes of the output that are kept.
 const KEPT: usize = 1 << 16;
 
 impl Heard {
@@ -300,7 +301,7 @@ impl Heard {
         Heard { text, thread }
     }
 
-    /// So far.
+    /// Returns the end of the output so far.
     fn tail(&self) -> String {
         self.text
             .lock()
@@ -308,7 +309,7 @@ impl Heard {
             .clone()
     }
 
-    /// To its end.
+    /// Returns the output after its end.
     fn whole(mut self) -> String {
         if let Some(thread) = self.thread.take() {
             // A thread that only reads does not fail.

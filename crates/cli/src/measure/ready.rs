@@ -1,4 +1,4 @@
-//! What is to be measured and how, with every reason for which it cannot be done.
+//! Preparation of a measurement: the parameters, with every reason why it is impossible.
 
 use std::path::Path;
 
@@ -17,25 +17,25 @@ use crate::failure::on_command_line;
 use crate::limit::taken;
 use crate::output;
 
-/// Fewer bytes than this are no drive.
+/// Minimum size of a drive in bytes.
 const SMALLEST: u64 = 1 << 20;
 
-/// What is to be done, all of it checked.
+/// A completely checked measurement.
 pub(super) struct Ready {
     pub(super) plan: Plan,
     pub(super) settings: Settings,
     pub(super) fio: Fio,
     pub(super) fresh: Document,
     pub(super) target: Target,
-    /// Why it is not run; of a dry run alone, where the commands are shown all the same.
+    /// Reasons for a refusal; only in a dry run, where the commands are still shown.
     pub(super) refused: Problems,
 }
 
 impl Ready {
-    /// Everything that was asked for.
+    /// Reads and checks all parameters.
     ///
     /// # Errors
-    /// All reasons for which it cannot be done.
+    /// All reasons why the measurement is impossible.
     pub(super) fn read(args: &Args) -> Result<Ready, Problems> {
         let mut problems = Problems::default();
         let plan = Plan::named(&args.plan).and_then(|plan| match args.read_only {
@@ -96,7 +96,7 @@ impl Ready {
     }
 }
 
-/// What is wrong with how long and how large it is to be.
+/// Returns problems of the requested time and size.
 fn of_extent(args: &Args, device: &Device) -> Problems {
     let mut problems = Problems::default();
     if args
@@ -129,7 +129,7 @@ fn of_extent(args: &Args, device: &Device) -> Problems {
     problems
 }
 
-/// The plan as long as it was asked to be, without what the device has no blocks for.
+/// Returns the plan with the requested length, without steps that the device's blocks do not support.
 fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, Asked) {
     let runtime_s = args.runtime.map(Span::seconds);
     if let Some(seconds) = runtime_s {
@@ -149,7 +149,7 @@ fn shortened(mut plan: Plan, args: &Args, device: &Device) -> (Plan, Asked) {
     (plan, asked)
 }
 
-/// What a reader of the figures is to know.
+/// Returns notes for readers of the figures.
 fn notes(plan: &Plan, asked: &Asked, standing: &Standing, all: Option<u64>) -> Vec<String> {
     let mut notes = standing.notes();
     if plan.writes() {

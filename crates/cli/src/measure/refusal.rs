@@ -1,7 +1,7 @@
-//! What keeps a plan that writes from a device, and what a plan that reads tells of it.
+//! Reasons to refuse a plan that writes to a device, and notes for a plan that reads.
 //!
-//! In use is refused whatever was said: mounted, swap, held by another device, the root disk. Data that may be anybody's is
-//! refused unless its device was named: partitions, signatures, regular files, exports of a server.
+//! A device in use is always refused: mounted, swap, held by another device, the root disk. A device with data of
+//! unknown value is refused unless the user named it: partitions, signatures, regular files, exports of a server.
 
 use std::process::{Command, Stdio};
 
@@ -14,29 +14,29 @@ use super::of_device;
 use super::sysfs::{Tree, Use};
 use super::target::Target;
 
-/// What the name of a file is, and of an export.
+/// Kind of the name of a file.
 const PATH: &str = "its path";
 const URI: &str = "its URI";
 
-/// How a target stands.
+/// State of a target.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Standing {
-    /// As it was named on the command line.
+    /// Name on the command line.
     path: String,
-    /// What `--destroy-data` is to name.
+    /// Name that `--destroy-data` must have.
     name: String,
-    /// What that is.
+    /// Kind of that name.
     kind: &'static str,
-    /// Who uses it.
+    /// Uses of the device.
     uses: Vec<Use>,
-    /// What is on it that may be wanted, in words.
+    /// Descriptions of data on it that may be needed.
     data: Vec<String>,
-    /// What could not be looked at.
+    /// Checks that failed.
     unknown: Vec<String>,
 }
 
 impl Standing {
-    /// Looks at it.
+    /// Inspects a target.
     pub(super) fn of(target: &Target, device: &Device, tree: &Tree) -> Standing {
         let mut standing = Standing {
             path: device.path.clone(),
@@ -83,13 +83,13 @@ impl Standing {
         standing
     }
 
-    /// Why a plan is refused; `word` is what `--destroy-data` says.
+    /// Returns why a plan is refused; `word` is the argument of `--destroy-data`.
     pub(super) fn problems(&self, writes: bool, word: Option<&str>) -> Problems {
         let mut problems = Problems::default();
         let mut refused = |what: String, help: &str| {
             problems.0.push(of_device(&self.path, what, help));
         };
-        // A file or an export has no other name than how it was named; a device's path may be another device tomorrow.
+        // A file or an export has no name except its argument; the path of a device may refer to another device later.
         let is_path = self.kind == PATH || self.kind == URI;
         let is_named = |word: &&str| *word == self.name || (is_path && *word == self.path);
         if let Some(word) = word.filter(|word| !is_named(word)) {
@@ -123,7 +123,7 @@ impl Standing {
         problems
     }
 
-    /// What disturbs a measurement that only reads.
+    /// Returns influences that disturb a read-only measurement.
     pub(super) fn notes(&self) -> Vec<String> {
         let uses = self
             .uses
@@ -158,7 +158,7 @@ impl Use {
     }
 }
 
-/// What libblkid finds: file systems, LVM, MD, ZFS, partition tables.
+/// Returns the signatures that libblkid finds: file systems, LVM, MD, ZFS, partition tables.
 fn signatures(path: &str) -> Result<Vec<String>, String> {
     let found = Command::new("wipefs")
         .args(["--no-act", "--json", "--"])
@@ -173,7 +173,7 @@ fn signatures(path: &str) -> Result<Vec<String>, String> {
 }
 
 fn types(said: &str) -> Result<Vec<String>, String> {
-    // Older ones print nothing where there is nothing.
+    // Older versions print nothing if there is nothing.
     if said.trim().is_empty() {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
-//! What the kernel says of a block device, read from sysfs and procfs: what it is, and who uses it.
+//! Properties and uses of a block device, read from the kernel's sysfs and procfs.
 //!
 //! Source: the kernel's Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst (mountinfo), sd(4).
-//! Left out: uses that the kernel does not know, such as a virtual machine's that has only opened it.
+//! Not detected: uses that the kernel does not know, such as a virtual machine that has only opened the device.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use study::measure::Device;
 
-/// The two file systems, wherever they are.
+/// Paths of the two file systems.
 pub(super) struct Tree {
     sys: PathBuf,
     proc: PathBuf,
@@ -18,30 +18,30 @@ pub(super) struct Tree {
 /// A block device.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Block {
-    /// Its folder in sysfs.
+    /// Folder of the device in sysfs.
     dir: PathBuf,
-    /// The folder of the disk that it is, or is a partition of.
+    /// Folder of the disk that it is, or is a partition of.
     disk: PathBuf,
 }
 
-/// A use that forbids to write to a device.
+/// A use that forbids writing to a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Use {
-    /// A device is mounted there.
+    /// A device is mounted at this place.
     Mounted { device: String, at: String },
     /// The disk has the root file system.
     Root { device: String },
-    /// A device is swap.
+    /// A device is used as swap.
     Swap { device: String },
-    /// One device is part of others.
+    /// A device is part of another device.
     Held { device: String, by: String },
 }
 
-/// A block device that is somewhere in use.
+/// A block device that may be in use.
 struct Node {
-    /// The kernel's name, and that of device mapper.
+    /// Name in the kernel, and name in device mapper.
     names: Vec<String>,
-    /// `major:minor`.
+    /// Device number, `major:minor`.
     number: String,
 }
 
@@ -60,7 +60,7 @@ fn name_of(dir: &Path) -> String {
         .into_owned()
 }
 
-/// Names in a folder, in order; none if it is not there.
+/// Returns the names in a folder, in order; empty if it does not exist.
 fn inside(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -70,7 +70,7 @@ fn inside(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A path of /proc, in which blanks and the like are written as `\040`.
+/// Decodes a path of /proc, in which characters such as blanks are written as `\040`.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut all = parts.next().unwrap_or_default().to_owned();
@@ -93,7 +93,7 @@ fn unescaped(text: &str) -> String {
 }
 
 impl Tree {
-    /// Those of this machine.
+    /// Returns the tree of this machine.
     pub(super) fn of_the_machine() -> Tree {
         Tree {
             sys: PathBuf::from("/sys"),
@@ -101,7 +101,7 @@ impl Tree {
         }
     }
 
-    /// The device of this number.
+    /// Returns the device with this number.
     pub(super) fn block(&self, major: u32, minor: u32) -> io::Result<Block> {
         let dir = fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}")))?;
         let disk = match dir.join("partition").is_file() {
@@ -111,7 +111,7 @@ impl Tree {
         Ok(Block { dir, disk })
     }
 
-    /// What it is; `path` is how it was named.
+    /// Returns the properties of the device; `path` is its name on the command line.
     pub(super) fn device(&self, block: &Block, path: &str) -> Device {
         let disk = |name: &str| text(block.disk.join(name));
         let serial = disk("device/serial")
@@ -134,7 +134,7 @@ impl Tree {
             (None, _) => format!("/dev/{}", name_of(&block.dir)),
         };
         let sectors = text(block.dir.join("size")).and_then(|it| it.parse::<u64>().ok());
-        // The one in brackets is the one that is used.
+        // The one in brackets is in use.
         let scheduler = disk("queue/scheduler").map(|all| {
             let chosen = all.split(['[', ']']).nth(1);
             chosen.unwrap_or(&all).to_owned()
@@ -153,7 +153,7 @@ impl Tree {
         }
     }
 
-    /// Names of its partitions.
+    /// Returns the names of its partitions.
     pub(super) fn partitions(&self, block: &Block) -> Vec<String> {
         self.partitions_in(&block.dir)
     }
@@ -165,7 +165,7 @@ impl Tree {
             .collect()
     }
 
-    /// A device, its partitions, and all that is built of them; `held` gets each that is part of another.
+    /// Collects a device, its partitions, and all devices built on them; `held` gets each that is part of another.
     fn below(&self, dir: &Path, nodes: &mut Vec<Node>, held: &mut Vec<Use>) {
         let name = name_of(dir);
         if nodes.iter().any(|node| node.names[0] == name) {
@@ -188,7 +188,7 @@ impl Tree {
         }
     }
 
-    /// Who uses it.
+    /// Returns the uses of a device.
     ///
     /// # Errors
     /// The list of mounts cannot be read.
@@ -225,7 +225,7 @@ impl Tree {
         Ok(uses)
     }
 
-    /// The kernel's release.
+    /// Returns the kernel release.
     pub(super) fn kernel(&self) -> String {
         text(self.proc.join("sys/kernel/osrelease")).unwrap_or_default()
     }
@@ -234,7 +234,7 @@ impl Tree {
         text(self.proc.join("cpuinfo")).unwrap_or_default()
     }
 
-    /// The processor's name; empty where the kernel tells none.
+    /// Returns the name of the processor; empty if the kernel does not report it.
     pub(super) fn cpu(&self) -> String {
         let all = self.cpuinfo();
         let line = all.lines().find(|line| line.starts_with("model name"));
@@ -242,7 +242,7 @@ impl Tree {
         name.map_or_else(String::new, |(_, name)| name.trim().to_owned())
     }
 
-    /// How many processors there are.
+    /// Returns the number of processors.
     pub(super) fn processors(&self) -> u32 {
         let all = self.cpuinfo();
         all.lines()
@@ -258,7 +258,7 @@ impl Node {
     }
 }
 
-/// Which of these are mounted, and where.
+/// Returns which of these are mounted, and where.
 fn mounted<'n>(nodes: &'n [Node], mounts: &str) -> Vec<(&'n Node, String)> {
     let mut found = Vec::new();
     for line in mounts.lines() {
@@ -273,14 +273,14 @@ fn mounted<'n>(nodes: &'n [Node], mounts: &str) -> Vec<(&'n Node, String)> {
             .copied()
             .unwrap_or_default();
         let source = unescaped(source);
-        // Some file systems have numbers of their own, and only their source tells the device.
+        // Some file systems have device numbers of their own, and only their source identifies the device.
         let is_it = |node: &&Node| node.number == *number || node.is_at(&source);
         found.extend(nodes.iter().filter(is_it).map(|node| (node, unescaped(at))));
     }
     found
 }
 
-/// A SCSI disk's serial number: four bytes of head, then its letters.
+/// Returns a SCSI disk's serial number: four bytes of header, then its characters.
 fn vital_product_data(disk: &Path) -> Option<String> {
     let page = fs::read(disk.join("device/vpd_pg80")).ok()?;
     let letters = String::from_utf8_lossy(page.get(4..)?)
@@ -295,7 +295,8 @@ pub(super) mod tests {
     use std::os::unix::fs::symlink;
     use tempfile::TempDir;
 
-    /// A made machine: an NVMe drive with two partitions, one of them under device mapper; a SATA disk of its own; a loop device.
+    /// A simulated machine: an NVMe drive with two partitions, one of them under device mapper; a separate SATA disk;
+    /// a loop device.
     pub(crate) struct Made {
         folder: TempDir,
     }
@@ -432,7 +433,7 @@ pub(super) mod tests {
             [held.clone(), mounted_at("dm-0", "/srv/my data")]
         );
         assert_eq!(made.uses((259, 1)), []);
-        // By its source alone, as btrfs has it.
+        // Only by its source, as with btrfs.
         let made = Made::new();
         made.mount("30 1 0:45 / /home rw - btrfs /dev/mapper/vg-data rw");
         assert_eq!(made.uses((259, 2)), [held, mounted_at("dm-0", "/home")]);
@@ -447,7 +448,7 @@ pub(super) mod tests {
         };
         assert!(made.uses((259, 0)).contains(&swap));
         assert!(!made.uses((259, 2)).contains(&swap));
-        // A partition of the root disk, though root is on its neighbour.
+        // A partition of the root disk, although root is on another partition.
         let made = Made::new();
         made.mount("25 1 259:1 / / rw shared:1 - ext4 /dev/root rw");
         let root = Use::Root {

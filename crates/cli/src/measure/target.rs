@@ -1,4 +1,4 @@
-//! What is measured: a block device, a regular file or an export of an NBD server, by what was named.
+//! The measured target: a block device, a regular file or an export of an NBD server, according to the argument.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,25 +11,25 @@ use text::problem::Problems;
 use super::of_device;
 use super::sysfs::{Block, Tree};
 
-/// How URIs of NBD begin, by the NBD project's uri.md.
+/// Prefixes of NBD URIs, by the NBD project's uri.md.
 const NBD: [&str; 4] = ["nbd://", "nbds://", "nbd+unix://", "nbds+unix://"];
 
-/// What is measured.
+/// A measured target.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Target {
     /// A block device.
     Block { path: String, block: Block },
     /// A regular file.
     File { path: String, bytes: u64 },
-    /// An export.
+    /// An export of an NBD server.
     Nbd { uri: String },
 }
 
 impl Target {
-    /// What is meant by this.
+    /// Returns the target that the argument means.
     ///
     /// # Errors
-    /// It is nothing that can be measured.
+    /// It is not something that can be measured.
     pub(super) fn open(named: &str, tree: &Tree) -> Result<Target, Problems> {
         if NBD.iter().any(|start| named.starts_with(start)) {
             return Ok(Target::Nbd {
@@ -64,7 +64,7 @@ impl Target {
         }
     }
 
-    /// What it is.
+    /// Returns the properties of the target.
     pub(super) fn device(&self, tree: &Tree) -> Device {
         let other = |kind: &str, name: &str, size_bytes| Device {
             kind: kind.to_owned(),
@@ -92,7 +92,7 @@ impl Target {
         }
     }
 
-    /// The same for fio.
+    /// Returns the target for fio.
     pub(super) fn for_fio(&self) -> measure::Target {
         match self {
             Target::Block { path, .. } | Target::File { path, .. } => {
@@ -102,11 +102,11 @@ impl Target {
         }
     }
 
-    /// Takes a block device that is to be written: as long as the file is open, nothing can mount it. The kernel refuses
-    /// where anything has it already, which is more than can be read in /proc and /sys.
+    /// Opens a block device exclusively before writing: while the file is open, nothing can mount the device. The
+    /// kernel refuses if the device is in use, which detects more than /proc and /sys show.
     ///
     /// # Errors
-    /// Somebody has it, or it cannot be opened.
+    /// The device is in use, or cannot be opened.
     pub(super) fn claim(&self, writes: bool) -> Result<Option<File>, Problems> {
         let (Target::Block { path, .. }, true) = (self, writes) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Addresses: read, and shown.
+//! Parsing and display of addresses.
 
 use live::protocol::{Address, Places, Protocol};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,7 +7,7 @@ use text::problem::{Problem, Problems};
 
 use crate::failure::on_command_line;
 
-/// The addresses of a front end, as its kind of them is read.
+/// Returns the addresses of a front end, parsed according to their kind.
 pub(super) fn addresses(
     protocol: &Protocol,
     texts: &[String],
@@ -51,7 +51,7 @@ pub(super) fn addresses(
     addresses
 }
 
-/// The address that is meant by numbers or by a host's name; of several the first of IPv4.
+/// Returns the address given by numbers or by a host name; of several, the first IPv4 address.
 fn host_and_port(option: &str, text: &str) -> Result<SocketAddr, Problem> {
     if let Ok(address) = text.parse() {
         return Ok(address);

@@ -1,4 +1,4 @@
-//! What was asked for: every argument read and checked before anything is opened.
+//! Arguments of `serve`: all are read and checked before anything is opened.
 
 use catalogue::{DriveSheet, Settings};
 use lab::scripted::of_line;
@@ -16,32 +16,32 @@ use super::recorded;
 use crate::failure::on_command_line;
 use crate::fault::script_of;
 
-/// A front end as it was asked for.
+/// A front end with its arguments.
 pub(super) struct AskedFront {
     pub(super) protocol: &'static Protocol,
     pub(super) addresses: Vec<Address>,
     pub(super) service: Box<dyn Service>,
 }
 
-/// What is to be served, and where.
+/// The drives to serve, and their front ends.
 pub(super) struct Asked {
-    /// All front ends, those too that nobody can reach.
+    /// All front ends, including those without an address.
     pub(super) fronts: Vec<AskedFront>,
     pub(super) setups: Vec<Setup>,
-    /// The faults of the script.
+    /// Faults of the script.
     pub(super) faults: Vec<AskedFault>,
 }
 
 /// A fault of the script.
 #[derive(Clone, Debug)]
 pub(super) struct AskedFault {
-    /// Line of the script, from 1.
+    /// Line of the script, starting with 1.
     pub(super) line: usize,
     /// Time or count at which it happens.
     pub(super) when: Timing,
-    /// Whom it befalls.
+    /// Target of the fault.
     pub(super) target: Target,
-    /// What.
+    /// The fault itself.
     pub(super) fault: Fault,
 }
 
@@ -49,7 +49,7 @@ impl Asked {
     /// Reads the arguments.
     ///
     /// # Errors
-    /// Everything wrong with them.
+    /// All problems of the arguments.
     pub(super) fn read(args: &Args) -> Result<Asked, Problems> {
         let mut problems = Problems::default();
         let mut setups = setups(args, &mut problems);
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-/// What is to be served, with a name and a store for each.
+/// Returns the drives to serve, with a name and a store for each.
 fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
     let names = args.drives.named(&args.arguments, problems);
     if let Some(state) = args.state {
@@ -154,11 +154,11 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
     setups
 }
 
-/// The drive with what is set on it, and the number of its LBA format if one is asked for. The drive itself stays in
-/// its first format: serving changes formats as hosts ask.
+/// Returns the drive with its settings, and the number of its LBA format if one is requested. The drive itself keeps
+/// its first format: the server changes formats at the hosts' request.
 fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>), Problems> {
     let settings = args.drives.settings();
-    // Whether the drive has the format is found out on another one.
+    // Checks on a separate copy whether the drive has the format.
     load(name, &settings)?;
     let wanted = settings.lba_format;
     let wanted_first = Settings {
@@ -171,14 +171,14 @@ fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>),
     Ok((sheet, number))
 }
 
-/// A number of the name, for a serial number that stays the same.
+/// Returns a number derived from the name, for a constant serial number.
 fn sum_of(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// The faults of the script, with the wall time and the drive of each.
+/// Returns the faults of the script, with the wall-clock time and the drive of each.
 fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFault> {
     let Some(path) = &args.fault else {
         return Vec::new();

@@ -1,14 +1,14 @@
-//! What an orderly end does, said every few seconds if it takes long.
+//! Progress messages of an orderly shutdown, every few seconds if it takes long.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// From one line to the next.
+/// Interval of messages.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// Says what is being done, until it is dropped.
+/// Prints the current step at intervals, until it is dropped.
 pub(super) struct Ending {
     doing: Arc<Mutex<String>>,
     over: Option<Sender<()>>,
@@ -16,7 +16,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// On the error output.
+    /// Returns a printer on standard error.
     pub(super) fn new() -> Ending {
         Ending::telling(EVERY, |line| eprintln!("{line}"))
     }
@@ -42,7 +42,7 @@ impl Ending {
         }
     }
 
-    /// This is being done from now on, to the drive of this name.
+    /// Sets the current step, for the drive with this name.
     pub(super) fn does(&self, drive: &str, what: &str) {
         let mut doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
         *doing = format!("{drive}: {what}");
@@ -53,7 +53,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(teller) = self.teller.take() {
-            // It says lines and nothing else.
+            // The thread only prints lines.
             let _ = teller.join();
         }
     }
@@ -67,7 +67,7 @@ mod tests {
     fn what_takes_long_is_said_until_it_is_over() {
         let (tell, told) = mpsc::channel();
         let ending = Ending::telling(Duration::from_millis(1), move |line| {
-            // Who listens may have heard enough.
+            // The receiver may be gone.
             let _ = tell.send(line.to_owned());
         });
         ending.does("tank", "it comes to rest");
@@ -77,7 +77,7 @@ mod tests {
         ending.does("tank", "1 of 2");
         assert!(lines.any(|line| line.ends_with("tank: 1 of 2")));
         drop(ending);
-        // The teller is gone: nothing more comes.
+        // The thread has ended: no more lines arrive.
         assert!(lines.by_ref().all(|line| line.ends_with("1 of 2")));
     }
 }

@@ -1,20 +1,20 @@
-//! What is known of a pool before it is served: whether `drivelab prove` has tried its shape, and what came of it.
+//! Results of `drivelab prove` on a pool's shape, checked before the pool is served.
 
 use live::Setup;
 use study::prove::{Proved, proved};
 use text::problem::{Place, Problem, Problems};
 
-/// The record of a pool's shape; none where there is no record, or it is no pool.
+/// Returns the record of a pool's shape; `None` without a record, or for a drive.
 fn record(setup: &Setup) -> Option<Proved> {
     setup.sheet.pool_config().and_then(proved)
 }
 
-/// The command that tries a pool.
+/// Returns the command that tests a pool.
 fn command(pool: &str) -> String {
     format!("drivelab prove '{pool}'")
 }
 
-/// A line about each pool; none about drives.
+/// Returns a line on a pool; `None` for drives.
 pub(super) fn line(setup: &Setup) -> Option<String> {
     setup.sheet.pool_config()?;
     Some(said(&setup.sheet.id, record(setup).as_ref()))
@@ -41,10 +41,10 @@ fn said(pool: &str, known: Option<&Proved>) -> String {
     }
 }
 
-/// Refuses pools that are known not to keep their guarantee, unless that is accepted.
+/// Refuses pools that are known to violate their durability guarantee, unless the user accepts that.
 ///
 /// # Errors
-/// Each of them, with the faults under which it does not hold.
+/// Each of them, with the faults under which the guarantee does not hold.
 pub(super) fn check(setups: &[Setup]) -> Result<(), Problems> {
     let refused = setups.iter().filter_map(|setup| {
         let known = record(setup)?;

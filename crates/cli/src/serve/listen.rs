@@ -1,21 +1,21 @@
-//! The options of the front ends, made from their table: no front end is known here by name.
+//! The options of the front ends, generated from their table: no front end is named here.
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use live::PROTOCOLS;
 use live::protocol::{Asked, Clients, Places, Protocol};
 
-/// What was said of one front end.
+/// Arguments of one front end.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) protocol: &'static Protocol,
-    /// Addresses as they were given.
+    /// Addresses as given.
     pub(super) addresses: Vec<String>,
     settings: Vec<(&'static str, String)>,
 }
 
 impl Said {
-    /// The same for the front end, which serves drives of these names.
+    /// Returns the parameters for the front end, which serves drives with these names.
     pub(super) fn asked(&self, names: &[String]) -> Asked {
         Asked {
             addresses: self.addresses.len(),
@@ -24,13 +24,13 @@ impl Said {
         }
     }
 
-    /// Whether users of drives can connect to it.
+    /// Checks whether clients of drives can connect to it.
     pub(super) fn serves(&self) -> bool {
         self.protocol.clients != Clients::Watchers && !self.addresses.is_empty()
     }
 }
 
-/// What was said of all front ends, in the order of the table.
+/// Arguments of all front ends, in the order of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Listen(pub(super) Vec<Said>);
 
@@ -69,7 +69,7 @@ fn options(mut command: Command) -> Command {
     command
 }
 
-/// What an option needs, if anything.
+/// Adds the option that another option requires, if any.
 trait Requires {
     fn requires_if_given(self, other: Option<&'static str>) -> Self;
 }

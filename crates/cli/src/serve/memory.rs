@@ -1,20 +1,20 @@
-//! What the tiers of pools may want of this machine's memory for data, and whether it has so much for all of them.
+//! Memory for data that the tiers of pools may use on this machine, and whether there is enough for all of them.
 //!
-//! Left out: stores in memory, which take what is written to them, as asked for; a limit of a container's.
+//! Not considered: stores in memory, which use what is written to them, as requested; limits of a container.
 
 use live::Served;
 use model::tier::TierSettings;
 use text::digits::bytes_decimal;
 
-/// A tier that keeps data in memory.
+/// A tier that stores data in memory.
 struct Keeper {
     pool: String,
     tier: String,
-    /// Most that it may keep.
+    /// Maximum bytes that it may use.
     bytes: u64,
 }
 
-/// Bytes of memory that programs can have now; nothing where Linux does not tell.
+/// Returns the bytes of memory that programs can allocate now; `None` if Linux does not report it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -24,20 +24,20 @@ fn available() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// The tiers of a pool with data by member that keep some in memory.
+/// Returns the tiers that store data in memory, of a pool whose members store the data.
 fn keepers(drive: &Served) -> Vec<Keeper> {
     let pool = drive.sheet().pool_config().filter(|_| drive.is_by_member());
     let tiers = pool.into_iter().flat_map(|pool| &pool.tiers);
     let keepers = tiers.map(|tier| Keeper {
         pool: drive.name().to_string(),
         tier: tier.name.clone(),
-        // Each block at most as it is, and as it is being written.
+        // At most each block twice: the present one, and the one being written.
         bytes: tier.kind.data_in_memory().min(2 * drive.bytes()),
     });
     keepers.filter(|it| it.bytes > 0).collect()
 }
 
-/// A line for each tier that keeps data in memory, if all together may want more than there is.
+/// Returns a line for each tier that stores data in memory, if all together may use more than is available.
 fn warnings_of(keepers: &[Keeper], available: u64) -> Vec<String> {
     let all: u64 = keepers.iter().map(|it| it.bytes).sum();
     if all <= available {
@@ -58,7 +58,7 @@ fn warnings_of(keepers: &[Keeper], available: u64) -> Vec<String> {
     keepers.iter().map(line).collect()
 }
 
-/// What is to be said about the memory that these may want.
+/// Returns the warnings on memory for these drives.
 pub(super) fn warnings(drives: &[Served]) -> Vec<String> {
     let keepers: Vec<Keeper> = drives.iter().flat_map(keepers).collect();
     available().map_or(Vec::new(), |available| warnings_of(&keepers, available))

@@ -1,10 +1,10 @@
-//! What this machine can keep of what the drives promise: said at the start, with figures.
+//! Whether this machine can meet the latencies of the drives: printed at the start, with figures.
 
 use live::Served;
 use live::floor::{Floor, Transport, measure, read_latency};
 use model::Span;
 
-/// Transports in use and what they add here.
+/// Measures the transports in use and returns their floors.
 pub(super) fn floors(transports: &[Transport]) -> std::io::Result<Vec<(Transport, Floor)>> {
     let mut floors = Vec::new();
     for &transport in transports {
@@ -15,8 +15,8 @@ pub(super) fn floors(transports: &[Transport]) -> std::io::Result<Vec<(Transport
     Ok(floors)
 }
 
-/// What is subtracted from each deadline with `--compensate`: the least that any transport in use adds to a client that
-/// sleeps, so that no reply is early.
+/// Returns the span that `--compensate` subtracts from each deadline: the lowest floor of any transport in use for a
+/// client that sleeps, so that no reply is early.
 pub(super) fn compensation(floors: &[(Transport, Floor)]) -> Span {
     let least = floors
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn compensation(floors: &[(Transport, Floor)]) -> Span {
     least.min().unwrap_or(Span::ZERO)
 }
 
-/// A line for each drive and transport: in time, or not and what would be.
+/// Returns a line for each drive and transport: in time, or not and at which speed it would be.
 pub(super) fn lines(
     drives: &[Served],
     floors: &[(Transport, Floor)],
@@ -41,7 +41,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The line of a drive whose reads take so long in the model.
+/// Returns the line of a drive with this read latency in the model.
 fn line(name: &str, model: Span, speed: f64, transport: Transport, floor: &Floor) -> String {
     let wall = Span::from_ns((model.ns() as f64 / speed) as u64);
     let over = match transport {
@@ -76,8 +76,8 @@ fn line(name: &str, model: Span, speed: f64, transport: Transport, floor: &Floor
     }
 }
 
-/// The speed at which a read of the model takes as long as this on the wall: two digits, rounded down. None below the slowest
-/// that there is.
+/// Returns the speed at which a read of the model takes this wall-clock time: two digits, rounded down. `None` below
+/// the lowest speed.
 fn slower(model: Span, wall: Span) -> Option<f64> {
     let speed = model.ns() as f64 / wall.ns() as f64;
     // Whole steps of the second digit, counted from the first.
@@ -114,7 +114,7 @@ mod tests {
         assert!(late.contains("--speed 0.4 or slower"), "{late}");
         let late = said(floor(2_300.0, 8.0, true));
         assert!(late.contains("--speed 0.0043 or slower"), "{late}");
-        // As it was on a busy machine: 0 would be as fast as it can.
+        // As measured on a busy machine: a speed of 0 would mean full speed.
         let late = said(floor(179_974.0, 8.0, true));
         assert!(late.contains("--speed 0.000055 or slower"), "{late}");
         let late = line(

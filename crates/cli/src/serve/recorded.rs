@@ -10,7 +10,7 @@ use text::problem::{Problem, Problems};
 use super::Args;
 use crate::failure::{Failure, on_command_line};
 
-/// Checks what can be checked before anything is opened.
+/// Checks the arguments before anything is opened.
 pub(super) fn check(args: &Args, drives: usize, problems: &mut Problems) {
     let Some(path) = &args.record else {
         return;

@@ -1,5 +1,5 @@
-//! Sockets: bound before anything is opened, made or measured, so that a wrong address changes nothing and is told at
-//! once; then listened at.
+//! Sockets: they are bound before anything is opened, created or measured, so that a wrong address changes nothing and
+//! is reported at once. Listening begins later.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -21,16 +21,16 @@ use super::asked::Asked;
 use crate::failure::Failure;
 use crate::failure::on_command_line;
 
-/// A socket at its address. Who connects waits until it is listened at.
+/// A socket bound to its address. Clients that connect wait until the server listens.
 pub(super) struct Bound {
     option: &'static str,
-    /// With the port that the kernel chose, if that was left to it.
+    /// Address with its port, even if the kernel chose it.
     pub(super) address: Address,
     socket: OwnedFd,
     file: Option<SocketFile>,
 }
 
-/// The sockets of each front end, in their order.
+/// Binds the sockets of each front end, in their order.
 pub(super) fn bind_all(asked: &Asked) -> Result<Vec<Vec<Bound>>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn bind_all(asked: &Asked) -> Result<Vec<Vec<Bound>>, Problems> {
 }
 
 impl Bound {
-    /// Serves connections to it by this front end; its file is kept in `files` as long as there shall be one.
+    /// Serves connections to the socket by this front end; its file is added to `files`, which keeps it.
     pub(super) fn listen(
         self,
         server: &mut EventLoop,
@@ -71,7 +71,7 @@ pub(super) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // It may have been removed by somebody else.
+        // It may have been removed already.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -101,12 +101,12 @@ fn bind(option: &'static str, address: &Address) -> io::Result<Bound> {
     })
 }
 
-/// Listens at a path, for the owner alone; a socket that nobody listens at any more is replaced.
+/// Binds a socket at a path, for the owner only; a socket without a listener is replaced.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     if is_socket(path) && UnixStream::connect(path).is_err() {
         fs::remove_file(path)?;
     }
-    // There is no moment in which others could connect: the kernel makes the file with this mask.
+    // Other users can never connect: the kernel creates the file with this mask.
     let before = umask(Mode::from_raw_mode(0o177));
     let bound = UnixListener::bind(path);
     umask(before);
@@ -117,7 +117,7 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
 }
 
-/// The socket of this number among those that were passed on.
+/// Returns the socket with this number among those that were passed on.
 fn passed(number: usize) -> io::Result<UnixListener> {
     let missing = "no Unix socket was passed on (LISTEN_PID, LISTEN_FDS)";
     ListenFd::from_env()
@@ -125,7 +125,7 @@ fn passed(number: usize) -> io::Result<UnixListener> {
         .ok_or_else(|| io::Error::other(missing))
 }
 
-/// Why there is no socket at this address, and what would be right.
+/// Returns why there is no socket at this address, and what would be right.
 fn problem(option: &str, address: &Address, error: &io::Error) -> Problem {
     let (what, help) = match (address, error.kind()) {
         (Address::Tcp(_), ErrorKind::AddrInUse) => (

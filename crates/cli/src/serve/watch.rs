@@ -1,12 +1,12 @@
-//! The lines that show how serving goes, a line a drive: rates of the last second, lateness since the start. They are
-//! cut to the width of the terminal, and what is logged appears above them.
+//! Status lines of a server, one per drive: rates of the last second, lateness since the start. They are truncated to
+//! the width of the terminal, and log lines appear above them.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use live::{Counters, Lateness, Served, Wall};
 use model::Span;
 use statistics::Histogram;
 
-/// The lines, and what those before were made from.
+/// The lines, and the counters of the previous ones.
 pub(super) struct Watch {
     screen: MultiProgress,
     lines: Vec<ProgressBar>,
@@ -15,7 +15,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// At the end of this screen.
+    /// Returns lines at the end of this screen.
     pub(super) fn new(screen: MultiProgress) -> Watch {
         Watch {
             screen,
@@ -25,7 +25,7 @@ impl Watch {
         }
     }
 
-    /// Shows lines in place of those before.
+    /// Replaces the previous lines.
     pub(super) fn show(&mut self, now: Wall, drives: &[Served], lateness: &Lateness) {
         let seconds = now.since(self.at).seconds();
         self.at = now;
@@ -40,7 +40,7 @@ impl Watch {
         }
         texts.extend(late(lateness));
         while self.lines.len() < texts.len() {
-            // It has no parts that could be wrong.
+            // The template has no parts that could be invalid.
             let style = ProgressStyle::with_template("{wide_msg}");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
             let line = ProgressBar::new_spinner().with_style(style);
@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-/// Rates of one drive.
+/// Returns the rates of one drive.
 fn rates(drive: &Served, now: &Counters, before: &Counters, seconds: f64) -> String {
     let ios = (now.reads + now.writes) - (before.reads + before.writes);
     let bytes = (now.bytes_read + now.bytes_written) - (before.bytes_read + before.bytes_written);
@@ -68,7 +68,7 @@ fn rates(drive: &Served, now: &Counters, before: &Counters, seconds: f64) -> Str
     )
 }
 
-/// How late replies are; nothing before the first.
+/// Returns the lateness of replies; `None` before the first.
 fn late(lateness: &Lateness) -> Option<String> {
     let histogram = lateness.histogram();
     let percentile = |percent| histogram.percentile(percent).map(Span::us);
@@ -82,7 +82,7 @@ fn late(lateness: &Lateness) -> Option<String> {
     }
 }
 
-/// What is said at the end: latencies by the model, failures, and lateness in full.
+/// Returns the final summary: latencies of the model, failures, and the distribution of lateness.
 pub(super) fn summary(drives: &[Served], lateness: &Lateness) -> Vec<String> {
     let mut lines = Vec::new();
     for drive in drives {
@@ -111,7 +111,7 @@ pub(super) fn summary(drives: &[Served], lateness: &Lateness) -> Vec<String> {
     lines
 }
 
-/// Percentiles of which there are enough samples, and the longest; nothing before the first.
+/// Returns the percentiles with enough samples, and the maximum; `None` without samples.
 fn percentiles(histogram: &Histogram) -> Option<String> {
     let mut text = String::new();
     for percent in [50.0, 90.0, 99.0, 99.9, 99.99] {

@@ -1,4 +1,5 @@
-//! What limits the rate of a pool with an intent log: its log, its main pool, or the memory for what main has not taken yet.
+//! Bottleneck of a pool with an intent log: its log, its main pool, or the memory for data that the main pool has not
+//! written yet.
 
 use catalogue::DriveSheet;
 use model::Part;
@@ -9,31 +10,31 @@ use serde::Serialize;
 use super::slo::{Figure, Limit, Of};
 use super::tally::Tally;
 
-/// Busy for at least this share of the time, a member has no more to give.
+/// Utilisation at and above which a member is saturated.
 const FULL: f64 = 0.95;
-/// From this share of what is written on, reads of main are in the way of writes.
+/// Reads of the main pool delay writes at and above this share of the written bytes.
 const READS: f64 = 0.02;
 
-/// What limits the rate.
+/// Bottleneck of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binds {
-    /// Writers wait for room in memory, as main takes transaction groups too slowly.
+    /// Writers wait for free memory, because the main pool writes transaction groups too slowly.
     Memory,
-    /// The log is busy all the time.
+    /// The log is saturated.
     LogBusy,
-    /// The log is not busy: each commit waits for its latency.
+    /// The log is not saturated: each commit waits for its latency.
     LogLatency,
-    /// Main is busy all the time.
+    /// The main pool is saturated.
     MainBusy,
-    /// Records that are written in part are read from main.
+    /// Partly overwritten records are read from the main pool.
     MainReads,
-    /// There is no log device: each commit waits for main.
+    /// There is no log device: each commit waits for the main pool.
     MainLatency,
 }
 
 impl Binds {
-    /// In words, after "limited by".
+    /// Returns the text that follows "limited by".
     pub const fn words(self) -> &'static str {
         match self {
             Binds::Memory => "main (dirty data fills memory)",
@@ -46,7 +47,7 @@ impl Binds {
     }
 }
 
-/// What limits a pool with one intent log at this load; `None` of other pools and drives.
+/// Returns the bottleneck of a pool with one intent log at this load; `None` for other pools and drives.
 pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
     let pool = drive.pool_config()?;
     let is_log = |kind: &Kind| matches!(kind, Kind::IntentLog(_));
@@ -90,7 +91,7 @@ pub fn of(drive: &DriveSheet, tally: &Tally) -> Option<Binds> {
     })
 }
 
-/// Members below a tier or slice.
+/// Collects the members below a tier or slice.
 fn below(pool: &PoolConfig<DriveConfig>, target: Target, found: &mut Vec<usize>) {
     match target {
         Target::Slice { member, .. } => found.push(usize::from(member)),

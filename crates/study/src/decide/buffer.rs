@@ -1,7 +1,8 @@
-//! Write buffers of pools that short runs do not fill: what comes once they are full is in none of the runs' figures.
+//! Write buffers of pools that short runs do not fill: no figure of the runs covers the time after that.
 //!
-//! Told is when that is, and by arithmetic what the drives behind are written from then on: what the host writes, spread evenly. Left out:
-//! what is overwritten before it is destaged, so that it is the most; write amplification, which a run would have to show.
+//! Reported are the time until the buffer is full and, by arithmetic, the bytes that the backing drives are then
+//! written: the host's writes, spread evenly. Not modelled: data that is overwritten before it is destaged, so that
+//! the figure is an upper bound; write amplification, which only a run would show.
 
 use catalogue::DriveSheet;
 use lab::Outcome;
@@ -15,12 +16,13 @@ use crate::review::results::rounded;
 pub(super) struct Buffer {
     /// Seconds until it is full if nothing is destaged.
     pub(super) full_after: f64,
-    /// Members, each with what it is written at most, 10^6 bytes a second; none where it is not known how writes reach them.
+    /// Members, each with its maximum write rate in 10^6 bytes per second; empty if it is unknown how writes reach
+    /// them.
     pub(super) destaged: Vec<(usize, f64)>,
 }
 
-/// The write buffer that so many bytes a second do not fill within the runs. Pools of several buffers spread writes over them, some of
-/// them twice: of those nothing is told.
+/// Returns the write buffer that this rate in bytes per second does not fill within the runs. Pools with several
+/// buffers distribute writes over them, some of them twice; for these, nothing is reported.
 pub(super) fn not_full(
     drive: &DriveSheet,
     bytes_a_second: f64,
@@ -50,7 +52,7 @@ pub(super) fn not_full(
     })
 }
 
-/// What is destaged to each member behind this tier, if all that the host writes comes through it.
+/// Returns the rate destaged to each member below this tier, if all writes of the host pass through it.
 fn destaged(pool: &PoolConfig<DriveConfig>, tier: usize, bytes_a_second: f64) -> Vec<(usize, f64)> {
     let [_, behind @ ..] = &pool.tiers[tier].children[..] else {
         return Vec::new();
@@ -69,7 +71,8 @@ fn destaged(pool: &PoolConfig<DriveConfig>, tier: usize, bytes_a_second: f64) ->
     rates.enumerate().filter(|it| it.1 > 0.0).collect()
 }
 
-/// Adds what of a share of writes reaches members below; whether that is known of all tiers on the way.
+/// Adds the part of a share of writes that reaches each member below. Returns whether that is known for all tiers in
+/// between.
 fn reaches(pool: &PoolConfig<DriveConfig>, target: Target, share: f64, shares: &mut [f64]) -> bool {
     let tier = match target {
         Target::Slice { member, .. } => {

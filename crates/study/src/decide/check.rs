@@ -1,9 +1,9 @@
-//! Whether a drive is good enough for a piece of software: the minimum that its makers have published, held against runs of the load
-//! that they name for it, with every seed.
+//! Checks a drive against an application's published minimum, with runs of the load that its makers name, with every
+//! seed.
 //!
-//! A check is a file in `checks/`, a fio job whose first comments say what is asked and where it stands (`; key: value`), and its
-//! line in [`CHECKS`]. Where nothing has been published there is no verdict: the figures are told, and that it is so. What is assumed
-//! of a load is said in its `published`. `aerospike` runs ACT ([`lab::act`]) and has no job.
+//! A check is a file in `checks/`, a fio job whose first comments state the minimum and its source (`; key: value`),
+//! and its line in [`CHECKS`]. If no minimum is published there is no verdict: the figures are shown with that note.
+//! Assumptions on the load are stated in its `published`. `aerospike` runs ACT ([`lab::act`]) and has no job.
 
 use catalogue::DriveSheet;
 use lab::act::{ActTest, LIMITS, Tested};
@@ -19,7 +19,7 @@ use super::work::{Conditions, Load};
 use crate::ledger::support;
 use crate::review::results::rounded;
 
-/// Name and file of each.
+/// Name and file of each check.
 const CHECKS: [(&str, &str); 6] = [
     ("etcd", include_str!("checks/etcd.fio")),
     ("postgres", include_str!("checks/postgres.fio")),
@@ -29,12 +29,12 @@ const CHECKS: [(&str, &str); 6] = [
     ("aerospike", include_str!("checks/aerospike.fio")),
 ];
 
-/// Their names.
+/// Returns the names of the checks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|(name, _)| *name)
 }
 
-/// The file of this name.
+/// Returns the file with this name.
 pub fn text(name: &str) -> Option<&'static str> {
     let found = CHECKS.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
@@ -52,7 +52,7 @@ const KEYS: [&str; 7] = [
     "host",
 ];
 
-/// What is run.
+/// Work of a check.
 #[derive(Clone, Debug)]
 enum Run {
     /// The file's job.
@@ -61,24 +61,24 @@ enum Run {
     Act(f64),
 }
 
-/// What is asked of a drive, and by whom.
+/// A published minimum, and its source.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// The software.
+    /// Name of the software.
     pub software: String,
-    /// What has been published.
+    /// Published text.
     pub published: String,
-    /// Where.
+    /// Source of the publication.
     pub source: String,
-    /// The host that it is run on where nobody names one.
+    /// Default host of the check.
     pub host: String,
-    /// Limits that are published; none if empty.
+    /// Published limits; empty if there are none.
     pub minimum: Slo,
     /// Whether there is a verdict.
     pub is_judged: bool,
-    /// The file: a job for fio.
+    /// The file: a fio job.
     pub job: String,
     #[serde(skip)]
     figures: Vec<Limit>,
@@ -86,37 +86,37 @@ pub struct Check {
     run: Run,
 }
 
-/// What a drive made of it.
+/// Results of a drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// Its name.
+    /// Name of the drive.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// Whether every seed is within the minimum; null where none is published.
+    /// Whether every seed meets the minimum; null if no minimum is published.
     pub passes: Option<bool>,
-    /// The limits of the minimum, each with the worst of all seeds.
+    /// Limits of the minimum, each with the worst value of all seeds.
     pub minimum: Vec<BySeed>,
     /// Other figures of the load.
     pub figures: Vec<BySeed>,
 }
 
-/// A figure with every seed.
+/// A figure with its range over seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BySeed {
-    /// The figure of the seed that has the least room; of a figure without a limit that of all seeds together.
+    /// The figure of the seed with the smallest margin; without a limit, the figure of all seeds together.
     pub reading: Reading,
-    /// The least and the greatest; null if some seed has too few I/Os to tell.
+    /// The least and the greatest; null if some seed has too few I/Os.
     pub by_seed: Option<[f64; 2]>,
 }
 
 impl Check {
-    /// The check of this name.
+    /// Returns the check with this name.
     ///
     /// # Errors
-    /// There is none, or its file is wrong (a test sees to it that none is).
+    /// No such check, or its file is invalid (a test ensures that none is).
     pub fn named(name: &str) -> Result<Check, Problems> {
         let Some(text) = text(name) else {
             let all = names().collect::<Vec<_>>().join(", ");
@@ -166,10 +166,10 @@ impl Check {
         })
     }
 
-    /// Runs it on a drive with every seed; `go_on` is told the share that is done.
+    /// Runs the check on a drive with every seed; `go_on` is called with the completed share.
     ///
     /// # Errors
-    /// The load does not fit the drive, or the host does not have what it takes.
+    /// The load does not fit the drive, or the host lacks a required property.
     pub fn answer(
         &self,
         drive: &DriveSheet,
@@ -199,20 +199,20 @@ impl Check {
     }
 }
 
-/// A limit's figure with every seed.
+/// Returns a limit's figure with every seed.
 fn by_seed(limit: &Limit, outcomes: &[Outcome]) -> BySeed {
     let one = |outcome: &Outcome| Tally::of(&[outcome]).reading(limit, None);
     let seeds: Vec<Reading> = outcomes.iter().map(one).collect();
     let all: Vec<&Outcome> = outcomes.iter().collect();
     let values: Option<Vec<f64>> = seeds.iter().map(|reading| reading.value).collect();
     let is_bounded = limit.bound.is_finite();
-    // What a seed cannot tell is not taken to be met.
+    // A limit with an unknown figure does not count as met.
     let unknown = seeds.iter().find(|reading| reading.met.is_none());
     let room = |reading: &&Reading| reading.room.unwrap_or(f64::NEG_INFINITY);
     let worst = unknown.or_else(|| seeds.iter().min_by(|a, b| room(a).total_cmp(&room(b))));
     let reading = match (is_bounded, worst) {
         (true, Some(worst)) => worst.clone(),
-        // It is only read.
+        // The figure has no limit.
         _ => Reading {
             met: None,
             room: None,
@@ -231,7 +231,7 @@ fn ends(values: &[f64]) -> Option<[f64; 2]> {
     Some([least, most])
 }
 
-/// How long ACT runs, and how much of it is not counted.
+/// Run time of ACT, and its uncounted part.
 const ACT_SECONDS: Span = Span::from_ms(10_000);
 const ACT_WARM_UP: Span = Span::from_ms(2_000);
 

@@ -1,10 +1,12 @@
-//! Which drives and pools meet a load and its limits, and which one to take by each measure.
+//! Drives and pools that meet a load and its limits, and the recommended one by each criterion.
 //!
-//! Each candidate runs the load with every seed from the same state; its figures are held against the limits, and the room that is
-//! left is told, not only yes or no. Measures: least cost, most I/Os for a watt, most I/Os, the least slow percentile, most years to
-//! the rated endurance. What is not known (a price that was not given, a rating nobody published, power without a model) wins nothing.
+//! Each candidate runs the load with every seed from the same state. Its figures are compared with the limits, and the
+//! margin is reported in addition to the verdict. Criteria: lowest cost, most IOPS per watt, most IOPS, lowest p99,
+//! most years to the rated endurance. A candidate with an unknown figure (no given price, no published rating, no
+//! power model) cannot win by it.
 //!
-//! `super::likeness` puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
+//! `super::likeness` orders candidates by their distance from a drive: the mean ratio of rates and latencies at the
+//! same load.
 
 use catalogue::DriveSheet;
 use lab::{GoOn, Lab, Outcome};
@@ -24,24 +26,24 @@ use super::work::{Conditions, Load};
 use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
 
-/// By what one is taken.
+/// Ranking criterion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Least cost over the years: all drives bought, and their power and place where these have a price.
+    /// Lowest cost over the years: all drives bought, and their power and place if these have a price.
     Usd,
-    /// Most I/Os a second for a watt.
+    /// Most IOPS per watt.
     Watt,
-    /// Most I/Os a second.
+    /// Most IOPS.
     Iops,
-    /// The least 99th percentile (of the slowest direction).
+    /// Lowest p99 (of the slowest direction).
     P99,
     /// Most years to the rated endurance of its weakest part.
     Years,
 }
 
 impl Measure {
-    /// All of them, in the order of tables.
+    /// All criteria, in the order of tables.
     pub const ALL: [Measure; 5] = [
         Measure::Usd,
         Measure::Watt,
@@ -50,7 +52,7 @@ impl Measure {
         Measure::Years,
     ];
 
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Measure::Usd => "usd",
@@ -61,7 +63,7 @@ impl Measure {
         }
     }
 
-    /// In words: "cost".
+    /// Returns the name for sentences: "cost".
     pub const fn words(self) -> &'static str {
         match self {
             Measure::Usd => "cost",
@@ -72,7 +74,7 @@ impl Measure {
         }
     }
 
-    /// A candidate's figure.
+    /// Returns a candidate's figure.
     pub fn of(self, candidate: &Candidate) -> Option<f64> {
         match self {
             Measure::Usd => candidate.usd_in_all,
@@ -83,7 +85,7 @@ impl Measure {
         }
     }
 
-    /// The same with each seed: least and greatest. Cost has no seed; years and IOPS for a watt go with the rate of I/Os.
+    /// Returns the range over seeds. Cost does not depend on the seed; years and IOPS per watt scale with IOPS.
     fn by_seed(self, candidate: &Candidate) -> Option<[f64; 2]> {
         let value = self.of(candidate)?;
         let [least, most] = candidate.iops_by_seed;
@@ -106,142 +108,145 @@ impl Measure {
     }
 }
 
-/// What is asked.
+/// Input of a choice.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The load.
+    /// Load of the candidates.
     pub load: Load,
-    /// The limits; none if empty.
+    /// The limits; empty if there are none.
     pub slo: Slo,
-    /// How long a drive is to last and to be paid for.
+    /// Required lifetime, and term of the costs, in years.
     pub years: f64,
-    /// What drives cost, if the user says so.
+    /// Prices of the drives, if the user gives them.
     pub prices: Option<Prices>,
     /// Host, state and seeds.
     pub conditions: Conditions,
 }
 
-/// One drive or pool.
+/// Results of one drive or pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Candidate {
-    /// Its name.
+    /// Name of the candidate.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// Whether it is within all limits.
+    /// Whether it meets all limits.
     pub meets: bool,
-    /// The figures of the limits.
+    /// Figures of the limits.
     pub readings: Vec<Reading>,
-    /// The least room of all limits, as a share of the bound; negative where one is missed. Null without limits.
+    /// The smallest margin of all limits, as a share of the bound; negative if a limit is missed. Null without limits.
     pub room: Option<f64>,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// The same with each seed: least and greatest.
+    /// Range of `iops` over seeds.
     pub iops_by_seed: [f64; 2],
     /// 99th percentile of the slowest direction.
     pub p99_us: Option<f64>,
-    /// The same with each seed: least and greatest; null if one seed has too few I/Os to tell.
+    /// Range of `p99_us` over seeds; null if a seed has too few I/Os.
     pub p99_us_by_seed: Option<[f64; 2]>,
-    /// Mean power.
+    /// Mean power in watts.
     pub watts: Option<f64>,
-    /// I/Os a second for a watt.
+    /// IOPS per watt.
     pub iops_per_watt: Option<f64>,
     /// Years to the rated endurance of its weakest part.
     pub years: Option<f64>,
-    /// Years to the end of the part that ends first: by its rating, or, where no part is rated, by the model's Percentage Used.
+    /// Years to the end of the part that ends first: by its rating, or, if no part is rated, by the model's Percentage
+    /// Used.
     pub ends_after_years: Option<f64>,
-    /// Drives bought over the years that were asked for: one for each place, and one more each time that one wears out.
+    /// Drives bought over the requested years: one for each place, and one more each time a drive wears out.
     pub drives_bought: u64,
     /// Cost of the first drives.
     pub usd: Option<f64>,
-    /// Cost over the years: all drives bought, and their power and place where these have a price.
+    /// Cost over the years: all drives bought, and their power and place if these have a price.
     pub usd_in_all: Option<f64>,
-    /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
-    /// long: what comes then is in no figure.
+    /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
+    /// that long. No figure covers the time after that.
     pub buffer_full_seconds: Option<f64>,
-    /// Of a pool: what it promises and what loses it.
+    /// For a pool: its durability guarantee, and the failures that lose data.
     pub promise: Option<String>,
-    /// Wear, by part.
+    /// Wear by part.
     pub parts: Vec<Part>,
-    /// At a given rate: the share of what arrives that it completes, of the seed with the least. Null at its own maximum.
+    /// At a given rate: the completed share of the arriving I/Os, for the seed with the least. Null at its own
+    /// maximum.
     pub completes: Option<f64>,
-    /// What it does at its own maximum (closed loop), where the other figures are those at a given rate.
+    /// Results at its own maximum (closed loop), if the other figures are those at a given rate.
     pub own_maximum: Option<Maximum>,
-    /// Of a pool with an intent log: what limits its rate; at its own maximum where that was run.
+    /// For a pool with an intent log: its bottleneck; at its own maximum if that was run.
     pub binds: Option<Binds>,
-    /// All figures.
+    /// All figures of the runs.
     pub measurement: Measurement,
 }
 
-/// What a candidate does at its own maximum.
+/// Results of a candidate at its own maximum.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Maximum {
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// The same with each seed: least and greatest.
+    /// Range of `iops` over seeds.
     pub iops_by_seed: [f64; 2],
 }
 
 /// A candidate that cannot run the load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Unfit {
-    /// Its name.
+    /// Name of the candidate.
     pub drive: String,
-    /// Why not.
+    /// Reason why not.
     pub why: String,
 }
 
-/// The one to take by a measure.
+/// The recommended candidate by a criterion.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Best {
-    /// By what.
+    /// Ranking criterion.
     pub by: Measure,
-    /// Which.
+    /// Name of the candidate.
     pub drive: String,
-    /// Its figure.
+    /// Figure of the candidate.
     pub value: f64,
-    /// The same with each seed: least and greatest.
+    /// Range of `value` over seeds.
     pub by_seed: [f64; 2],
-    /// Others that are not told apart from it, the better first.
+    /// Candidates that are tied with it, the better first.
     pub ties: Vec<Tie>,
 }
 
-/// One that is not told apart from the best: some seed of it is as good as some seed of the best, or they differ by less than
-/// [`CLOSE`].
+/// A candidate that is tied with the best: one of its seeds is as good as one of the best's, or the two differ by less
+/// than [`CLOSE`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Tie {
-    /// Which.
+    /// Name of the candidate.
     pub drive: String,
-    /// Its figure.
+    /// Figure of the candidate.
     pub value: f64,
-    /// The same with each seed: least and greatest.
+    /// Range of `value` over seeds.
     pub by_seed: [f64; 2],
 }
 
-/// Two figures that differ by a smaller share are not told apart, whatever the seeds say: half of what a well known model predicts
-/// may be further off (docs/fidelity.md).
+/// Two figures that differ by a smaller share are tied, whatever the seeds show: half of the predictions of a well
+/// known model may be further off (docs/fidelity.md).
 pub const CLOSE: f64 = 0.05;
 
-/// So many that are not told apart from the best are named in an answer; of more, which all keep up with a trace, it has the number.
+/// Maximum number of ties that an answer names. If more are tied, because all keep up with a trace, it states their
+/// number.
 pub const NAMED: usize = 4;
 
-/// What was found.
+/// Result of a choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// All that ran, those that meet the limits first, each group by the measure that was asked for.
+    /// All candidates that ran, those that meet the limits first, each group by the requested criterion.
     pub candidates: Vec<Candidate>,
-    /// Those that could not.
+    /// Candidates that could not run.
     pub unfit: Vec<Unfit>,
-    /// By each measure that is known.
+    /// The recommended candidate by each known criterion.
     pub best: Vec<Best>,
-    /// Of a log: how much of the load is synchronous; null where that was not asked.
+    /// For a log: the synchronous share of the load; null if it was not requested.
     pub syncs: Option<Syncs>,
 }
 
 impl Candidate {
-    /// The most I/Os a second that are known of it, and with each seed.
+    /// Returns the highest known IOPS, and the range over seeds.
     fn most(&self) -> (f64, [f64; 2]) {
         match &self.own_maximum {
             Some(most) => (most.iops, most.iops_by_seed),
@@ -249,7 +254,7 @@ impl Candidate {
         }
     }
 
-    /// The same, with its own maximum from another run.
+    /// Returns the candidate with its own maximum from another run.
     #[must_use]
     pub fn with_own_maximum(self, at_its_own: &Candidate) -> Candidate {
         Candidate {
@@ -262,25 +267,25 @@ impl Candidate {
         }
     }
 
-    /// Years after which it ends, if that is before the end of so many.
+    /// Returns the years after which it ends, if that is before `years`.
     pub fn ends_within(&self, years: f64) -> Option<f64> {
         self.ends_after_years.filter(|ends| *ends < years)
     }
 }
 
 impl Answer {
-    /// The candidate of this name.
+    /// Returns the candidate with this name.
     pub fn candidate(&self, drive: &str) -> Option<&Candidate> {
         self.candidates.iter().find(|one| one.drive == drive)
     }
 
-    /// The one to take by a measure.
+    /// Returns the recommended candidate by a criterion.
     pub fn best_by(&self, by: Measure) -> Option<&Best> {
         self.best.iter().find(|best| best.by == by)
     }
 
-    /// Candidates that an answer names: those to take by some measure, and those not told apart from them where these are few
-    /// ([`NAMED`]); if none meets the limits, the nearest to them.
+    /// Returns the candidates that an answer names: those recommended by some criterion, and their ties if these are
+    /// few ([`NAMED`]). If none meets the limits, the closest to them.
     pub fn named(&self) -> impl Iterator<Item = &Candidate> {
         let is_named = |one: &Candidate| {
             let mut best = self.best.iter();
@@ -297,14 +302,14 @@ impl Answer {
         })
     }
 
-    /// The one with the most room to its limits, or the least beyond them.
+    /// Returns the candidate with the largest margin, or the one that misses its limits by least.
     pub fn nearest(&self) -> Option<&Candidate> {
         let known = self.candidates.iter().filter(|one| one.room.is_some());
         known.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)))
     }
 }
 
-/// A limit that only reads a figure.
+/// Returns a limit without a bound, which only reads p99.
 fn p99() -> Limit {
     Limit {
         text: String::from("p99"),
@@ -315,10 +320,10 @@ fn p99() -> Limit {
     }
 }
 
-/// Runs the load on one candidate; `go_on` is told the share that is done.
+/// Runs the load on one candidate; `go_on` is called with the completed share.
 ///
 /// # Errors
-/// The load does not fit it.
+/// The load does not fit the candidate.
 pub fn candidate(
     request: &Request,
     drive: &DriveSheet,
@@ -384,26 +389,26 @@ pub fn candidate(
         parts: life.parts,
         completes: completes.map(|it| it.share),
         own_maximum: None,
-        // Nothing does where a drive keeps up with a given rate.
+        // A drive that keeps up with a given rate has no bottleneck.
         binds: binds::of(drive, &tally).filter(|_| completes.is_none() || !keeps_up),
         measurement: tally.measurement,
     })
 }
 
-/// The share of what arrives that is completed, and whether that is all but chance.
+/// Completed share of the arriving I/Os, and whether the rest is within random variation.
 #[derive(Clone, Copy)]
 struct Completes {
     share: f64,
     keeps_up: bool,
 }
 
-/// Of the seed that completes least; `None` at no given rate.
+/// Returns the values of the seed that completes least; `None` without a given rate.
 fn completes(load: &Load, outcomes: &[Outcome]) -> Option<Completes> {
     let offered = load.offered_iops()?;
     let of = |outcome: &Outcome| {
         let arrive = offered * outcome.counted.seconds();
         let share = super::rate_of(outcome) / offered;
-        // Arrivals are a Poisson process: three of its standard deviations are chance.
+        // Arrivals are a Poisson process: three standard deviations are random variation.
         let chance = 3.0 / libm::sqrt(arrive.max(1.0));
         Completes {
             share: rounded(share),
@@ -414,7 +419,7 @@ fn completes(load: &Load, outcomes: &[Outcome]) -> Option<Completes> {
     all.min_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// A limit on the rate that arrives is met if the drive keeps up: by chance a few I/Os fewer arrive.
+/// A limit on the arriving rate is met if the drive keeps up: by random variation, slightly fewer I/Os may arrive.
 fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
     let Some(offered) = request.load.offered_iops() else {
         return;
@@ -426,7 +431,7 @@ fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
             Figure::Bandwidth => offered * mean * 1e-6,
             _ => continue,
         };
-        // Rates are whole for each thread.
+        // The rate of each thread is a whole number.
         if limit.of == Of::All && limit.bound <= arrives * 1.01 && limit.bound >= arrives * 0.99 {
             reading.met = Some(keeps_up);
             reading.room = reading.room.filter(|_| !keeps_up);
@@ -434,8 +439,9 @@ fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
     }
 }
 
-/// The figure of all seeds together, or, if that is within the limit and some seed is not, that of the seed which is furthest outside:
-/// a drive is within its limits if it is with every seed. A seed that has too few I/Os by itself says nothing.
+/// Returns the figure of all seeds together, or, if that meets the limit and some seed does not, the figure of the
+/// seed that exceeds it most: a drive meets its limits only if it does so with every seed. A seed that has too few
+/// I/Os alone is ignored.
 fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Reading {
     if together.met != Some(true) {
         return together;
@@ -446,7 +452,7 @@ fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Read
     furthest.unwrap_or(together)
 }
 
-/// The least and the greatest 99th percentile of the slowest direction with each seed.
+/// Returns the range over seeds of p99 of the slowest direction.
 fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
     let of = |outcome| Tally::of(&[outcome]).reading(&p99(), None).value;
     let all: Option<Vec<f64>> = outcomes.iter().map(of).collect();
@@ -455,7 +461,7 @@ fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
     Some([least, all.iter().copied().max_by(f64::total_cmp)?])
 }
 
-/// Those of `others` that are not told apart from the best, the better first.
+/// Returns those of `others` that are tied with the best, the better first.
 fn ties<'a>(
     by: Measure,
     best: &Candidate,
@@ -468,7 +474,7 @@ fn ties<'a>(
         let (theirs, their_ends) = by.of(other).zip(by.by_seed(other))?;
         let overlap = ends[0] <= their_ends[1] && their_ends[0] <= ends[1];
         let close = (theirs - value).abs() <= CLOSE * value.abs().max(theirs.abs());
-        // Prices are as the user says: only equal ones are equal.
+        // Prices are exact, so only equal costs are tied.
         let same = match by {
             Measure::Usd => overlap,
             _ => overlap || close,
@@ -488,7 +494,8 @@ fn ties<'a>(
     ties
 }
 
-/// A rate at which candidates that ran at their own maximum compare: half of what the fastest does with every seed, of two digits.
+/// Returns a rate for comparing candidates that ran at their own maximum: half of what the fastest reaches with every
+/// seed, rounded to two digits.
 pub fn common_rate(candidates: &[Candidate]) -> Option<Offered> {
     let rates = candidates.iter().map(|one| one.iops_by_seed[0]);
     let half = rates.max_by(f64::total_cmp)? / 2.0;
@@ -497,7 +504,7 @@ pub fn common_rate(candidates: &[Candidate]) -> Option<Offered> {
     (rate >= 1.0).then_some(Offered::Iops(rate))
 }
 
-/// Puts candidates in order, and says which one to take.
+/// Orders candidates, and determines the recommended ones.
 pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> Answer {
     let key = |candidate: &Candidate, by: Measure| {
         let value = by.of(candidate).map(|value| match by.least_is_best() {

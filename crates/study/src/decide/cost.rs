@@ -1,17 +1,19 @@
 //! Cost over a term: a drive that wears out before the term ends is bought again.
 //!
-//! A drive ends at its rated endurance; where the catalogue has no rating, when the model's Percentage Used passes 100. The first
-//! drive may be used already (`--age`), replacements are new. Left out: falling prices, labour, failures other than wear.
+//! A drive ends at its rated endurance; without a rating in the catalogue, when the model's Percentage Used exceeds
+//! 100. The first drive may already be used (`--age`); replacements are new. Not modelled: falling prices, labour,
+//! failures other than wear.
 
 use catalogue::DriveSheet;
 
 use super::life::{Answer, Part};
 use super::prices::Prices;
 
-/// A drive that lasts so nearly the whole term is not bought again: figures are rounded.
+/// A drive that lasts almost the whole term is not bought again, because figures are rounded.
 const ROUNDING: f64 = 1e-4;
 
-/// Drives bought for this place over `years`: the first, and one more each time one wears out.
+/// Returns the number of drives bought for this place over `years`: the first, and one more each time a drive wears
+/// out.
 pub fn bought(part: &Part, years: f64) -> u64 {
     let Some(first) = part.years() else {
         return 1;
@@ -20,20 +22,20 @@ pub fn bought(part: &Part, years: f64) -> u64 {
     let (true, Some(each)) = (left > years * ROUNDING, part.years_of_a_new_one()) else {
         return 1;
     };
-    // A drive that wears out within hours is bought without end: a float's range is enough.
+    // A drive that wears out within hours is bought very often; the range of a float is sufficient.
     1 + libm::ceil(left / each.max(1e-9) - ROUNDING) as u64
 }
 
 /// Cost of a drive, or of a pool's members.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
-    /// Of the first drives, USD.
+    /// Cost of the first drives, USD.
     pub first: f64,
-    /// Of all drives bought over the term, USD.
+    /// Cost of all drives bought over the term, USD.
     pub drives: f64,
 }
 
-/// What a drive or pool costs over `life.years`; `None` if a price is missing.
+/// Returns the cost of a drive or pool over `life.years`; `None` if a price is missing.
 pub fn of(prices: &Prices, drive: &DriveSheet, life: &Answer) -> Option<Cost> {
     let members: Vec<&DriveSheet> = match drive.pool {
         Some(_) => {
@@ -59,10 +61,10 @@ mod tests {
     use super::super::life::worn;
     use super::*;
 
-    /// Seconds of a year.
+    /// Seconds per year.
     const YEAR: f64 = 365.0 * 86_400.0;
 
-    /// Writes that use up the rating of this drive in so many years.
+    /// Returns a part whose writes use up this drive's rating in this number of years.
     fn lasting(drive: &str, years: f64) -> Part {
         let sheet = catalogue::drive(drive).expect("built in");
         let rated = sheet.endurance_bytes.expect("rated") as f64;

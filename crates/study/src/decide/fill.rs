@@ -1,10 +1,12 @@
-//! How long writes stay fast: bytes and seconds until a drive falls off, the rate after it, and how long it has to be idle to be fast
-//! again, at several shares of the drive in use.
+//! How long writes stay fast: bytes and seconds until the rate of a drive drops, the rate after that, and the idle
+//! time after which it is fast again, at several shares of the drive in use.
 //!
-//! The drive begins filled in order up to that share, the rest trimmed. Writes in order begin where that ends and go on from the drive's
-//! first block when they reach its last; random ones go anywhere. They come in pieces of a quarter percent of the capacity, each with as many in flight. To be quick
-//! the drive is a smaller one that behaves alike (`Medium::shrunk`, docs/what-if.md), whose bytes and seconds are told as those of the
-//! whole drive. Left out: heat, pools, and all that a model's family leaves out of its cache.
+//! At the start, the drive is filled sequentially up to that share, and the rest is trimmed. Sequential writes begin
+//! where the fill ends and continue at the drive's first block when they reach its last; random writes cover the whole
+//! drive. They are written in pieces of a quarter percent of the capacity, each at the same queue depth. For speed, a
+//! smaller drive with the same behaviour is simulated (`Medium::shrunk`, docs/what-if.md); its bytes and seconds are
+//! converted to those of the whole drive. Not modelled: heat, pools, and details of the cache that a model's family
+//! omits.
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Bench, Lab, Machine, Work};
@@ -20,27 +22,27 @@ use crate::review::results::rounded;
 
 /// Bytes of the smaller drive.
 const SMALL: u64 = 16 << 30;
-/// Pieces of a drive's capacity.
+/// Number of pieces of a drive's capacity.
 const PIECES: u64 = 400;
-/// Pieces that are written at most: as much as one capacity.
+/// Maximum number of written pieces: one capacity.
 const MOST: usize = 400;
-/// Pieces whose median is the rate at the beginning.
+/// Number of pieces whose median is the initial rate.
 const FIRST: usize = 4;
-/// Pieces over which a rate is taken.
+/// Number of pieces over which a rate is computed.
 const WINDOW: usize = 8;
-/// Pieces that are written once it has fallen off; the first tenth of them is on the way.
+/// Number of pieces written after the drop; the first tenth of them is the transition.
 const AFTER: usize = 40;
-/// It has fallen off where a window has less than this share of the rate at the beginning.
+/// The rate has dropped when a window has less than this share of the initial rate.
 const KEPT: f64 = 0.75;
-/// It is as before where the cache takes at least this share of what it takes after the longest idle time.
+/// The drive has recovered when the cache accepts at least this share of what it accepts after the longest idle time.
 const AS_BEFORE: f64 = 0.9;
 /// Idle times that are tried, in seconds.
 const IDLE: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 600.0, 1800.0, 3600.0];
 
-/// What is asked.
+/// Input of a measurement.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Whether writes are random; else they are in order.
+    /// Whether writes are random (false: sequential).
     pub random: bool,
     /// Bytes of a write.
     pub block: u32,
@@ -48,55 +50,55 @@ pub struct Request {
     pub depth: u32,
     /// Percent of the drive in use.
     pub used: Vec<u32>,
-    /// The host.
+    /// Host of the drive.
     pub host: HostSheet,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many seeds; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: u32,
 }
 
-/// What was found of one drive.
+/// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive.
+    /// Name of the drive.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// By share in use, in the order that was asked for.
+    /// Results by share in use, in the requested order.
     pub at: Vec<Filled>,
 }
 
-/// One share in use. Figures of several seeds are mean, least and greatest.
+/// Results at one share in use. Figures of several seeds are mean, least and greatest.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Filled {
     /// Percent of the drive in use at the start.
     pub used_percent: u32,
-    /// 10^6 bytes a second at the beginning.
+    /// Initial rate in 10^6 bytes per second.
     pub fast_mb_s: [f64; 3],
-    /// Where it falls off; null if some seed does not within one capacity of writes.
+    /// The drop of the rate; null if some seed has none within one capacity of writes.
     pub falls_off: Option<FallsOff>,
-    /// 10^9 bytes written at most.
+    /// Maximum 10^9 bytes written.
     pub written_gb: f64,
-    /// Rate over bytes written, of the first seed.
+    /// Rate by bytes written, for the first seed.
     pub curve: Vec<Piece>,
 }
 
-/// Where writes become slow.
+/// A drop of the write rate.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FallsOff {
     /// 10^9 bytes written until then.
     pub gb: [f64; 3],
     /// Seconds until then.
     pub seconds: [f64; 3],
-    /// 10^6 bytes a second after it.
+    /// 10^6 bytes per second after the drop.
     pub slow_mb_s: [f64; 3],
-    /// Idle seconds after which it takes nine tenths of what it takes after an hour, of the first seed; null if it takes next to nothing
-    /// even then.
+    /// Idle seconds after which it accepts nine tenths of what it accepts after an hour, for the first seed; null if
+    /// it accepts almost nothing even then.
     pub recovers_seconds: Option<f64>,
-    /// 10^9 bytes that it takes fast after an hour, of the first seed.
+    /// 10^9 bytes that it accepts at the fast rate after an hour, for the first seed.
     pub recovered_gb: f64,
 }
 
@@ -107,7 +109,7 @@ pub struct Piece {
     pub gb: f64,
     /// Seconds at its end.
     pub seconds: f64,
-    /// 10^6 bytes a second in it.
+    /// 10^6 bytes per second in the piece.
     pub mb_s: f64,
 }
 
@@ -118,18 +120,18 @@ struct Writing<'a> {
     seed: u64,
     /// Range of the writes.
     range: (u64, u64),
-    /// Where the first write went.
+    /// Address of the first write.
     begins: u64,
     next: u64,
     piece: u64,
     runs: u64,
 }
 
-/// What was written: bytes and seconds of each piece.
+/// Bytes and seconds of each written piece.
 type Written = Vec<(f64, f64)>;
 
 impl Writing<'_> {
-    /// Writes a piece after so much idle time; its bytes and seconds.
+    /// Writes a piece after this idle time, and returns its bytes and seconds.
     fn write(&mut self, idle: Span) -> Result<(f64, f64), Problems> {
         let (from, to) = self.range;
         let block = u64::from(self.request.block);
@@ -161,7 +163,7 @@ impl Writing<'_> {
         Ok((bytes as f64, took.max(1e-9)))
     }
 
-    /// Writes until it falls off and a while longer, or `most` pieces; where it fell off.
+    /// Writes until the rate drops and for a while longer, or `most` pieces. Returns where it dropped.
     fn write_on(
         &mut self,
         idle: Span,
@@ -186,7 +188,7 @@ fn rate(some: &[(f64, f64)]) -> f64 {
     bytes / seconds
 }
 
-/// The rate at the beginning.
+/// Returns the initial rate.
 fn first_rate(written: &[(f64, f64)]) -> f64 {
     let mut first: Vec<f64> = written
         .iter()
@@ -197,7 +199,7 @@ fn first_rate(written: &[(f64, f64)]) -> f64 {
     first[first.len() / 2]
 }
 
-/// The piece with which the last window began, if that is slow.
+/// Returns the first piece of the last window, if that window is slow.
 fn falls_off(written: &[(f64, f64)]) -> Option<usize> {
     let from = written.len().checked_sub(WINDOW)?;
     (rate(&written[from..]) < KEPT * first_rate(written)).then(|| {
@@ -210,10 +212,10 @@ fn falls_off(written: &[(f64, f64)]) -> Option<usize> {
     })
 }
 
-/// Everything wrong with what is asked of a drive.
+/// Checks the request for a drive.
 ///
 /// # Errors
-/// All of it at once.
+/// All problems at once.
 pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
     if drive.pool_config().is_some() {
         return Err(Problems::whole(
@@ -237,7 +239,7 @@ pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
     }
 }
 
-/// What a drive does at each share in use.
+/// Measures a drive at each share in use.
 ///
 /// # Errors
 /// The load does not fit the drive.
@@ -296,7 +298,7 @@ fn filled(
     };
     let most = match has_flash(small) {
         true => MOST,
-        // Nothing in the models of other media makes them fall off.
+        // In the models of other media, nothing reduces the rate.
         false => AFTER,
     };
     let writing = |seed: u64| Writing {
@@ -326,14 +328,14 @@ fn filled(
     Ok(figures(used, &all, scale))
 }
 
-/// What one seed wrote, where it fell off, and how it recovered.
+/// Results of one seed: the written pieces, the drop, and the recovery.
 struct Run {
     written: Written,
     at: Option<usize>,
     recovery: Option<(Option<f64>, f64)>,
 }
 
-/// The figures of all seeds, in bytes and seconds of the whole drive.
+/// Returns the figures of all seeds, in bytes and seconds of the whole drive.
 fn figures(used: u32, all: &[Run], scale: f64) -> Filled {
     let sum =
         |some: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| some.iter().map(of).sum::<f64>() * scale;
@@ -369,7 +371,8 @@ fn has_flash(config: &DriveConfig) -> bool {
     matches!(config, DriveConfig::Nand(_) | DriveConfig::Raid0(_))
 }
 
-/// So much idle time of the whole drive, in the small one: what the drive waits for before it notices is as long in both.
+/// Converts an idle time of the whole drive to the small one: the delay before the drive detects idleness is equal in
+/// both.
 fn idle_time(seconds: f64, scale: f64, config: &DriveConfig) -> Span {
     let notices = match config {
         DriveConfig::Nand(nand) => nand.collection.idle_after.seconds(),
@@ -379,8 +382,9 @@ fn idle_time(seconds: f64, scale: f64, config: &DriveConfig) -> Span {
     Span::from_seconds(waits + (seconds - waits) / scale)
 }
 
-/// The shortest of the idle times after which the drive takes nearly as much as after the longest, and what that is in bytes of the small
-/// drive. Each burst goes on until it falls off, so each finds the cache full, and stays where the first writes went if they did not reach the drive's end.
+/// Returns the shortest idle time after which the drive accepts nearly as much as after the longest, and that amount
+/// in bytes of the small drive. Each burst continues until the rate drops, so each begins with a full cache. If the
+/// first writes did not reach the drive's end, bursts stay in the same range.
 fn recovers(
     on: &mut Writing<'_>,
     first: &[(f64, f64)],
@@ -409,7 +413,7 @@ fn recovers(
         bursts.push((seconds, bytes));
     }
     let most = bursts.last().map_or(0.0, |burst| burst.1);
-    // A piece or two are the write buffer.
+    // One or two pieces are the write buffer.
     if most < takes * 0.1 {
         return Ok((None, most));
     }
@@ -417,7 +421,7 @@ fn recovers(
     Ok((enough.map(|burst| burst.0), most))
 }
 
-/// The pieces as one line, in the whole drive's bytes and seconds.
+/// Returns the pieces as one line, in the whole drive's bytes and seconds.
 fn curve(written: &[(f64, f64)], scale: f64) -> Vec<Piece> {
     let mut so_far = (0.0, 0.0);
     let pieces = written.iter().map(|&(bytes, seconds)| {
@@ -446,7 +450,7 @@ mod tests {
         assert_eq!(found, Some(33));
         let steady: Written = vec![(100.0, 1.0); 60];
         assert_eq!(falls_off(&steady), None);
-        // One slow piece is none.
+        // A single slow piece is not a drop.
         let mut once = steady;
         once[59].1 = 2.0;
         assert_eq!(falls_off(&once), None);

@@ -1,12 +1,13 @@
-//! When real drives end, from their SMART data: `drivelab life --smart`.
+//! End of life of real drives, from their SMART data: `drivelab life --smart`.
 //!
-//! Two ends of a drive are computed from its own counters: when the host has written what the maker rates, and when
-//! Percentage Used reaches 100. Both assume the mean rate since the drive was new, per hour powered on. No model is run.
-//! Percentage Used is a whole number and no specification says how it is rounded, so it stands for one percent to either
-//! side. At 0 and 1 % this gives only a lower bound.
+//! Two ends of a drive are computed from its own counters: when the host has written the rated bytes, and when
+//! Percentage Used reaches 100. Both assume the mean rate since the drive was new, per power-on hour. No model is run.
+//! Percentage Used is a whole number and no specification defines its rounding, so it represents one percent in either
+//! direction. At 0 and 1 % this gives only a lower bound.
 //!
-//! A rating is the user's (`--tbw`) or that of the catalogue's drive with the same model number or name; otherwise there is
-//! none. Left out: hours in which a drive was off, and NVMe's non-operational power states, which some drives do not count.
+//! A rating is the user's (`--tbw`) or that of the catalogue's drive with the same model number or name; otherwise
+//! there is none. Not counted: hours in which a drive was off, and NVMe's non-operational power states, which some
+//! drives do not count.
 
 use std::collections::BTreeMap;
 
@@ -20,37 +21,37 @@ use crate::smart::{Dump, Health};
 
 const HOURS: f64 = 24.0;
 const YEAR_HOURS: f64 = DAYS * HOURS;
-/// Bytes per second that no interface of a drive carries: beyond it a counter is broken.
+/// Bytes per second above the bandwidth of any drive interface: at a higher rate, a counter is broken.
 const FASTEST: f64 = 32e9;
-/// Factor between the wear by the rating and by Percentage Used from which a remark says that they disagree.
+/// Factor between the wear by the rating and by Percentage Used at and above which a remark states that they disagree.
 const DISAGREE: f64 = 10.0;
 
 /// A rating that the user gives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UserRating {
-    /// Part of the model's name that it is for; all drives without one of their own if `None`.
+    /// Part of the model's name that it applies to; if `None`, all drives without one of their own.
     pub model: Option<String>,
     /// Rated bytes.
     pub bytes: f64,
 }
 
-/// The rating that a drive is held against.
+/// The rating that a drive is compared with.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Rating {
     /// Rated host writes, 10^12 bytes.
     pub tb: f64,
-    /// `--tbw`, or the drive of the catalogue.
+    /// Origin: `--tbw`, or the drive of the catalogue.
     pub of: String,
-    /// How it was found.
+    /// How the rating was found.
     pub how: String,
-    /// `user`, `spec`, `assumed`, ...
+    /// Kind: `user`, `spec`, `assumed`, ...
     pub kind: String,
 }
 
 /// Time to an end.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Remaining {
-    /// Years powered on; 0 if the end is passed, null if only a lower bound is known.
+    /// Power-on years; 0 if the end has passed, null if only a lower bound is known.
     pub years: Option<f64>,
     /// Lower bound.
     pub least: f64,
@@ -58,42 +59,42 @@ pub struct Remaining {
     pub most: Option<f64>,
 }
 
-/// Counter that sets the end of a drive.
+/// Counter that determines the end of a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The rated bytes.
+    /// Rated bytes written.
     Rating,
-    /// Percentage Used.
+    /// Percentage Used of the drive.
     PercentageUsed,
 }
 
-/// One drive: its state, and when it ends.
+/// One drive: its state, and its end.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Standing {
-    /// Its SMART data.
+    /// SMART data of the drive.
     #[serde(flatten)]
     pub health: Health,
-    /// Null if there is none; then `no_rating` says why.
+    /// Rating of the drive; if null, `no_rating` states why.
     pub rating: Option<Rating>,
-    /// Why there is no rating.
+    /// Reason why there is no rating.
     pub no_rating: Option<String>,
-    /// 10^9 bytes of host writes in 24 hours powered on.
+    /// 10^9 bytes of host writes per 24 power-on hours.
     pub written_gb_a_day: Option<f64>,
     /// Host writes in percent of the rating.
     pub rating_used_percent: Option<f64>,
-    /// Until the rated bytes are written.
+    /// Time until the rated bytes are written.
     pub to_rating: Option<Remaining>,
-    /// Until Percentage Used is 100.
+    /// Time until Percentage Used is 100.
     pub to_used: Option<Remaining>,
-    /// Which end comes first; null if none is known.
+    /// The earlier end; null if none is known.
     pub ends_by: Option<Limit>,
-    /// Years powered on until then.
+    /// Power-on years until then.
     pub ends_in_years: Option<f64>,
 }
 
 impl Standing {
-    /// The first end that is known.
+    /// Returns the earliest known end.
     pub fn end(&self) -> Option<(Limit, Remaining)> {
         let ends = [
             (Limit::Rating, self.to_rating),
@@ -107,7 +108,7 @@ impl Standing {
         first.map(|(limit, remaining, _)| (limit, remaining))
     }
 
-    /// How far it is worn, in percent, by the indicator that is further.
+    /// Returns the wear in percent, by the indicator with the higher value.
     fn worn(&self) -> f64 {
         let used = self.health.used_percent.as_ref().map_or(0.0, |it| it.value);
         self.rating_used_percent.unwrap_or(0.0).max(used)
@@ -117,14 +118,14 @@ impl Standing {
 /// A fleet of drives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive that ends first is first; drives without a known end are last.
+    /// Drives by their end, the earliest first; drives without a known end are last.
     pub drives: Vec<Standing>,
     /// Devices without an answer, with reasons.
     pub left_out: Vec<String>,
 }
 
 impl Answer {
-    /// Drives that end before these years, by their labels.
+    /// Returns the labels of drives that end before this number of years.
     pub fn shorter_than(&self, years: f64) -> Vec<String> {
         let short = |one: &&Standing| one.ends_in_years.is_some_and(|ends| ends < years);
         self.drives
@@ -135,7 +136,7 @@ impl Answer {
     }
 }
 
-/// Computes when each drive ends.
+/// Computes the end of each drive.
 ///
 /// # Errors
 /// There is no drive, or a user's rating names a model that no drive has.
@@ -222,7 +223,7 @@ fn standing(health: Health, ratings: &[UserRating], catalogue: &[DriveSheet]) ->
     one
 }
 
-/// Rates since the drive was new, and the ends by them.
+/// Computes rates since the drive was new, and the ends at these rates.
 fn pace(one: &mut Standing) {
     let hours = one.health.power_on_hours.filter(|&hours| hours > 0.0);
     let written = one.health.written.as_ref().map(|written| written.value);
@@ -257,7 +258,7 @@ fn pace(one: &mut Standing) {
     one.to_used = used.and_then(|used| to_used(used, hours));
 }
 
-/// Years until the rated bytes are written; `None` where nothing is written or there is no rate.
+/// Returns the years until the rated bytes are written; `None` if nothing is written or there is no rate.
 fn to_rating(written: f64, rated: f64, hours: Option<f64>) -> Option<Remaining> {
     let years = match written >= rated {
         true => 0.0,
@@ -271,7 +272,7 @@ fn to_rating(written: f64, rated: f64, hours: Option<f64>) -> Option<Remaining> 
     })
 }
 
-/// Years until Percentage Used is 100. A value stands for one percent to either side.
+/// Returns the years until Percentage Used is 100. A value represents one percent in either direction.
 fn to_used(used: f64, hours: Option<f64>) -> Option<Remaining> {
     if used >= 100.0 {
         return Some(Remaining {
@@ -289,7 +290,7 @@ fn to_used(used: f64, hours: Option<f64>) -> Option<Remaining> {
     })
 }
 
-/// A remark where the wear by the rating and Percentage Used are far apart.
+/// Adds a remark if the wear by the rating and Percentage Used disagree.
 fn disagreement(one: &mut Standing) {
     let used = one.health.used_percent.as_ref().map(|used| used.value);
     let Some((rated, used)) = one.rating_used_percent.zip(used) else {
@@ -320,7 +321,7 @@ fn note_duplicates(drives: &mut [Standing]) {
     }
 }
 
-/// The rating of a drive: the user's for its model, the user's for all, the catalogue's; or why there is none.
+/// Returns the rating of a drive: the user's for its model, the user's for all, the catalogue's; or why there is none.
 fn rating(
     health: &Health,
     ratings: &[UserRating],
@@ -348,7 +349,7 @@ fn rating(
     let bytes = sheet
         .endurance_bytes
         .ok_or_else(|| format!("this catalogue has no rating of {id}; give --tbw"))?;
-    // A file may give drive writes a day instead of bytes.
+    // A file may give drive writes per day instead of bytes.
     let keys = ["endurance", "drive_writes_per_day"];
     let figure = keys.iter().find_map(|key| sheet.figure(key));
     let kind = figure.map_or("assumed", |figure| figure.kind.name());
@@ -363,7 +364,7 @@ fn rating(
     })
 }
 
-/// Letters and digits in lower case.
+/// Returns letters and digits in lower case.
 fn bare(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_alphanumeric())
@@ -371,7 +372,7 @@ fn bare(text: &str) -> String {
         .collect()
 }
 
-/// The same without words that makers leave out or add.
+/// Returns the name without words that makers omit or add.
 fn bare_name(text: &str) -> String {
     let extra = ["ssd", "nvme", "with", "heatsink", "dc"];
     text.split(|c: char| !(c.is_alphanumeric() || c == '.'))
@@ -380,12 +381,12 @@ fn bare_name(text: &str) -> String {
         .collect()
 }
 
-/// Least characters of a model number that is compared without its maker's name.
+/// Minimum characters of a model number that is compared without its maker's name.
 const LEAST: usize = 8;
-/// Largest difference of capacities of one model.
+/// Maximum difference of capacities of one model, as a share.
 const CAPACITY: f64 = 0.1;
 
-/// The drive of the catalogue with this model number or name, and how it was found.
+/// Returns the drive of the catalogue with this model number or name, and how it was found.
 fn in_catalogue<'a>(
     model: &str,
     capacity: Option<f64>,
@@ -460,7 +461,7 @@ mod tests {
         fleet(vec![dump], &ratings, &[]).expect("drives")
     }
 
-    /// 100 of 600 TB in one year: 5 years are left. 20 % in one year: 4 years, 79/21 to 81/19.
+    /// 100 of 600 TB in one year: 5 years remain. 20 % in one year: 4 years, 79/21 to 81/19.
     #[test]
     fn ends_are_those_of_the_mean_rate() {
         let answer = answer(vec![health(100e12, 20.0, 8760.0)], Some(600e12));
@@ -552,7 +553,7 @@ mod tests {
         let found = of("Samsung SSD 980 PRO with Heatsink 1TB", None, &[]).expect("a rating");
         assert_eq!((&*found.of, found.tb), ("980pro-1000", 600.0));
         assert!(found.how.contains("(same name)"), "{}", found.how);
-        // Another capacity is another model.
+        // A different capacity is a different model.
         assert!(of("Samsung SSD 980 PRO 2TB", Some(2e12), &[]).is_err());
         assert!(of("Samsung SSD 980 PRO 1TB", Some(2e12), &[]).is_err());
         assert!(of("Samsung SSD 870 EVO 1TB", None, &[]).is_err());

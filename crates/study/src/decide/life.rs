@@ -1,13 +1,14 @@
-//! How long drives last at a load: against what they are rated for, and as the model counts wear.
+//! Lifetime of drives at a load: by their rating, and by the model's wear.
 //!
-//! A maker rates bytes that a host may write; a NAND drive wears by what it programs, which is those times its write
-//! amplification. Both are shown: years to the rating, and years until SMART's Percentage Used, as the model counts it (erases
-//! against rated cycles of NAND, bytes against the rating of 3D XPoint), passes 100 and 105. What the rating itself takes for write
-//! amplification is `rated cycles x raw bytes / rated bytes`; rated cycles are mostly assumed. Rates are those of the run, for ever:
-//! left out are idle hours, unless the load has them, and that bits fail by themselves.
+//! A maker rates the bytes that a host may write. A NAND drive wears by the bytes that it programs, which are the
+//! host's bytes times its write amplification. Both are shown: years to the rating, and years until SMART's Percentage
+//! Used, as the model computes it (erases against rated cycles for NAND, bytes against the rating for 3D XPoint),
+//! exceeds 100 and 105. The write amplification that the rating itself assumes is
+//! `rated cycles x raw bytes / rated bytes`; rated cycles are mostly assumed. Rates are those of the run, without an
+//! end. Not modelled: idle hours, unless the load has them, and bits that fail independently of wear.
 //!
-//! Sources: JESD218 for what a rating of bytes means (from memory), NVMe's SMART log for Percentage Used, S4-066 and S4-067 for the
-//! throttle of 3D XPoint.
+//! Sources: JESD218 for the meaning of a rating in bytes (from memory), NVMe's SMART log for Percentage Used, S4-066
+//! and S4-067 for the throttling of 3D XPoint.
 
 use catalogue::{DriveSheet, Kind};
 use lab::{GoOn, Lab, Outcome};
@@ -23,113 +24,114 @@ use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
 use crate::review::results::rounded;
 
-/// Days in a year of a warranty, as makers count.
+/// Days per year of a warranty, as makers count.
 pub(super) const DAYS: f64 = 365.0;
 pub(super) const DAY: f64 = 86_400.0;
 
-/// What a drive is rated for.
+/// Rated endurance of a drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Rating {
     /// 10^12 bytes written.
     pub tbw: f64,
-    /// Warranty in years; null if it is not published.
+    /// Warranty in years; null if not published.
     pub warranty_years: Option<f64>,
-    /// Drive writes a day over the warranty.
+    /// Drive writes per day over the warranty.
     pub dwpd: Option<f64>,
-    /// The most that may be written all the time for [`Answer::years`], 10^6 bytes a second.
+    /// Maximum continuous write rate for [`Answer::years`], 10^6 bytes per second.
     pub lasting_mb_s: f64,
-    /// `spec`, `assumed`, ...
+    /// Kind: `spec`, `assumed`, ...
     pub kind: &'static str,
 }
 
-/// What the medium is rated for, of NAND.
+/// Rated cycles of a NAND medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Cycles {
     /// Program and erase cycles of a block.
     pub rated: u32,
-    /// `spec`, `assumed`, ...
+    /// Kind: `spec`, `assumed`, ...
     pub kind: &'static str,
     /// Write amplification at which the rated bytes use up the rated cycles; null without a rating.
     pub rated_write_amplification: Option<f64>,
 }
 
-/// What a load writes.
+/// Writes of a load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Written {
-    /// 10^6 bytes a second, mean, least and greatest of the seeds.
+    /// 10^6 bytes per second: mean, least and greatest of the seeds.
     pub mb_s: [f64; 3],
     /// Bytes programmed for each byte written; null if nothing was written.
     pub write_amplification: Option<[f64; 3]>,
-    /// Drive writes a day.
+    /// Drive writes per day.
     pub dwpd: f64,
     /// 10^12 bytes in [`Answer::years`].
     pub tbw: f64,
     /// Years until the rated bytes are written; null without a rating or without writes.
     pub years_to_rating: Option<f64>,
-    /// The same from the least and the greatest of the seeds.
+    /// Range of `years_to_rating` over seeds.
     pub years_to_rating_by_seed: Option<[f64; 2]>,
 }
 
-/// When SMART's Percentage Used passes a value.
+/// When SMART's Percentage Used exceeds a value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Passing {
-    /// Percent.
+    /// The value in percent.
     pub percent: f64,
     /// Days from now.
     pub day: f64,
-    /// What happens then.
+    /// Consequence of exceeding it.
     pub then: String,
 }
 
-/// What is destaged to a member, at most.
+/// Maximum destaging to a member.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Destaged {
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: f64,
     /// Years until its rated bytes are written; null without a rating.
     pub years_to_rating: Option<f64>,
 }
 
-/// A drive, or a member of a pool.
+/// Lifetime of a drive, or of a member of a pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
-    /// The member's name, or the drive's.
+    /// Name of the member, or of the drive.
     pub name: String,
-    /// The drive it is.
+    /// Catalogue name of the drive.
     pub drive: String,
-    /// Bytes a host can address.
+    /// Bytes that a host can address.
     pub capacity_bytes: u64,
-    /// Null where nobody has published one.
+    /// Rating; null if none is published.
     pub rating: Option<Rating>,
-    /// Null for what is not NAND.
+    /// Rated cycles; null for media other than NAND.
     pub cycles: Option<Cycles>,
-    /// Null without a load.
+    /// Writes; null without a load.
     pub written: Option<Written>,
-    /// Percentage Used now.
+    /// Present Percentage Used.
     pub used_percent: f64,
-    /// Percentage Used a year from now on, as the model counts it; null where the medium does not wear or nothing is written.
+    /// Increase of Percentage Used per year, as the model computes it; null if the medium does not wear or nothing is
+    /// written.
     pub used_percent_a_year: Option<f64>,
-    /// 100 and 105 percent, or where the drive throttles; empty where it does not wear.
+    /// When 100 and 105 percent are exceeded, or the value at which the drive throttles; empty if it does not wear.
     pub passes: Vec<Passing>,
-    /// Of a member behind a write buffer that no run filled: what is destaged to it later, at most; null otherwise.
+    /// For a member below a write buffer that no run filled: the maximum that is destaged to it later; null otherwise.
     pub destaged: Option<Destaged>,
 }
 
 impl Part {
-    /// Years until the rated bytes are written, with what may be destaged to it later.
+    /// Returns the years until the rated bytes are written, including later destaging.
     pub fn years_to_rating(&self) -> Option<f64> {
         let now = self.written.as_ref()?.years_to_rating;
         let later = self.destaged.as_ref().and_then(|it| it.years_to_rating);
         now.into_iter().chain(later).min_by(f64::total_cmp)
     }
 
-    /// The same; without a rating, until Percentage Used passes 100.
+    /// Returns the years until the rated bytes are written; without a rating, until Percentage Used exceeds 100.
     pub fn years(&self) -> Option<f64> {
         let rated = self.years_to_rating();
         rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
     }
 
-    /// Years that a new drive in this place lasts at the load, by the same count as [`Part::years`].
+    /// Returns the years that a new drive in this place lasts at the load, computed like [`Part::years`].
     pub fn years_of_a_new_one(&self) -> Option<f64> {
         let Some(rating) = &self.rating else {
             return Some(100.0 / (self.used_percent_a_year? - self.used_percent));
@@ -141,31 +143,31 @@ impl Part {
     }
 }
 
-/// What was found of one drive or pool.
+/// Results of one drive or pool.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive or pool.
+    /// Name of the drive or pool.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// The load; null if none was given.
+    /// Load; null if none was given.
     pub load: Option<LoadFacts>,
-    /// The years that were asked for.
+    /// Requested years.
     pub years: f64,
     /// The drive itself, or each member of a pool.
     pub parts: Vec<Part>,
-    /// I/Os a second of the load over all seeds.
+    /// IOPS of the load over all seeds.
     pub iops: Option<f64>,
-    /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
-    /// long: what is destaged then is in no member's wear.
+    /// For a pool with one write buffer: seconds of this load until it is full without destaging, if no seed ran for
+    /// that long. Later destaging is not included in any member's wear.
     pub buffer_full_seconds: Option<f64>,
 }
 
 impl Answer {
-    /// The part that ends first, and when: of those that are rated, or where none is, of those that wear. `None` if none is known to
-    /// end.
+    /// Returns the part that ends first, and when: among rated parts, or, if there are none, among those that wear.
+    /// `None` if no part has a known end.
     pub fn weakest(&self) -> Option<(&Part, f64)> {
         let rated = self.parts.iter().any(|part| part.rating.is_some());
         let known = self
@@ -176,7 +178,7 @@ impl Answer {
         ends.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Whether every part that is rated lasts as long as was asked; `None` if no part has a rating or nothing was run.
+    /// Checks whether every rated part lasts as long as requested; `None` if no part has a rating or nothing was run.
     pub fn lasts(&self) -> Option<bool> {
         let rated = |part: &Part| part.written.is_some() && part.rating.is_some();
         if !self.parts.iter().any(rated) {
@@ -190,7 +192,7 @@ impl Answer {
     }
 }
 
-/// How long a drive lasts; `go_on` is told the share of the runs that is done.
+/// Computes the lifetime of a drive; `go_on` is called with the completed share of the runs.
 ///
 /// # Errors
 /// The load does not fit the drive.
@@ -214,7 +216,7 @@ pub fn life(
     ))
 }
 
-/// The same of runs that are at hand.
+/// Computes the lifetime from existing outcomes.
 pub fn of_outcomes(
     drive: &DriveSheet,
     load: Option<LoadFacts>,
@@ -268,7 +270,7 @@ pub fn of_outcomes(
     }
 }
 
-/// What one run wrote: bytes a second of the host, and of the medium on account of them.
+/// Write rates of one run: bytes per second of the host, and of the medium caused by them.
 #[derive(Clone, Copy)]
 struct Wear {
     host: f64,
@@ -288,7 +290,7 @@ fn wear<'a>(
                 .map(|(_, value)| value / seconds)
         };
         Wear {
-            // Of a pool's member: what its tiers asked of it.
+            // For a pool's member: the writes of its tiers.
             host: find(Gauge::BackBytesWritten)
                 .or_else(|| find(Gauge::HostBytesWritten))
                 .unwrap_or(0.0),
@@ -341,7 +343,7 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Pa
     }
 }
 
-/// Years until a drive's rated bytes are written at this rate; `None` without a rating or without writes.
+/// Returns the years until a drive's rated bytes are written at this rate; `None` without a rating or without writes.
 fn years_to_rating(sheet: &DriveSheet, mb_s: f64) -> Option<f64> {
     let left = (1.0 - sheet.config.percentage_used() / 100.0).max(0.0);
     let rated = sheet.endurance_bytes? as f64 * left;
@@ -368,7 +370,7 @@ fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
     }
 }
 
-/// Percent of Percentage Used that a year at this load takes, as the model counts it.
+/// Returns the increase of Percentage Used in a year at this load, as the model computes it.
 fn used_a_year(sheet: &DriveSheet, wear: &[Wear]) -> Option<f64> {
     let count = wear.len().max(1) as f64;
     let second = match &sheet.config {
@@ -386,7 +388,7 @@ fn used_a_year(sheet: &DriveSheet, wear: &[Wear]) -> Option<f64> {
     (second > 0.0).then_some(second * DAY * DAYS)
 }
 
-/// When Percentage Used passes 100 and 105, and what the model does then.
+/// Returns when Percentage Used exceeds 100 and 105, and the model's behaviour then.
 fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing> {
     let day = |percent: f64| rounded(((percent - used).max(0.0)) / a_year * DAYS);
     let retention = sheet.management.retention.map_or(String::new(), |span| {
@@ -422,7 +424,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
                         ": the load's {} no longer fit",
                         text::digits::megabytes_a_second(mb_s)
                     ),
-                    // What is throttled already stays below that, whatever was asked for.
+                    // A drive that already throttles stays below that rate, whatever was requested.
                     false if used >= at => String::new(),
                     false => String::from(", which this load stays below"),
                 }
@@ -439,12 +441,12 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
     all
 }
 
-/// Whether a kind of figure is one that somebody stands for.
+/// Checks whether the figure's kind is assumed, without a published source.
 pub fn is_assumed(kind: &str) -> bool {
     kind == Kind::Assumed.name()
 }
 
-/// A drive at so many bytes a second of the host's, and of the medium on account of them.
+/// Returns a drive at this rate of the host's writes, and of the medium's writes caused by them, in bytes per second.
 #[cfg(test)]
 pub(super) fn worn(drive: &str, host: f64, caused: f64) -> Part {
     let sheet = catalogue::drive(drive).expect("built in");
@@ -475,7 +477,7 @@ mod tests {
             .and_then(|rating| rating.dwpd)
             .expect("rated");
         assert!((written.dwpd / dwpd - 1.0).abs() < 1e-4);
-        // 3D XPoint counts bytes against the rating; 30 MB/s are left from 105 % on.
+        // 3D XPoint counts bytes against the rating; above 105 %, 30 MB/s are left.
         let [full, throttled] = &part.passes[..] else {
             panic!("two")
         };

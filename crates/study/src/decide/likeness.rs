@@ -1,41 +1,42 @@
-//! Which drive replaces one that cannot be bought any more, and what is lost: candidates in the order of what they lack of its rate,
-//! latencies, rated endurance and capacity at the same load. A better figure is no distance. Left out: what the load does not ask
-//! for, and a figure that is not known of both.
+//! Replacement of a drive that is no longer available: candidates in the order of their deficit in rate, latencies,
+//! rated endurance and capacity at the same load. A better figure does not increase the deficit. Not compared:
+//! properties that the load does not use, and figures that are unknown for either drive.
 
 use serde::Serialize;
 
 use super::choose::Candidate;
 use crate::review::results::rounded;
 
-/// How a candidate compares with a drive that it is to stand for: its figures over that one's.
+/// Comparison of a candidate with the drive that it replaces; ratios are candidate divided by that drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Likeness {
-    /// The candidate.
+    /// Name of the candidate.
     pub drive: String,
-    /// The mean factor by which it is worse, 1 if in nothing: of rate, latencies, rated endurance and capacity.
+    /// Mean factor by which it is worse, 1 if it is worse in nothing: over rate, latencies, rated endurance and
+    /// capacity.
     pub lacks: f64,
-    /// The mean factor between them, 1 for the same: of rates and latencies, whichever way they differ.
+    /// Mean factor of difference, 1 if equal: over rates and latencies, in either direction.
     pub factor: f64,
-    /// I/Os a second over the other's.
+    /// Ratio of IOPS.
     pub iops: f64,
-    /// 99th percentile over the other's.
+    /// Ratio of the 99th percentile.
     pub p99: Option<f64>,
-    /// Mean latency of the slower direction over the other's.
+    /// Ratio of the mean latency of the slower direction.
     pub mean: Option<f64>,
-    /// Watts over the other's.
+    /// Ratio of watts.
     pub watts: Option<f64>,
-    /// Rated bytes over the other's.
+    /// Ratio of rated bytes.
     pub endurance: Option<f64>,
-    /// Capacity over the other's.
+    /// Ratio of capacity.
     pub capacity: Option<f64>,
-    /// What is lost, in words: figures that are worse by a fifth or more.
+    /// Losses as text: figures that are worse by a fifth or more.
     pub lost: Vec<String>,
 }
 
-/// By how much a figure must be worse to be called lost.
+/// Factor by which a figure must be worse to count as a loss.
 const LOST: f64 = 1.2;
 
-/// How candidates replace a drive: first the one that lacks least; of those that lack as much, the nearest.
+/// Returns how candidates replace a drive: the one with the smallest deficit first; of equal ones, the closest.
 pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
     let others = others.iter().filter(|other| other.drive != wanted.drive);
     let mut all: Vec<Likeness> = others.map(|other| compared(wanted, other)).collect();
@@ -48,7 +49,7 @@ pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
     all
 }
 
-/// Mean latency of the slower direction.
+/// Returns the mean latency of the slower direction.
 fn mean(one: &Candidate) -> Option<f64> {
     let both = [&one.measurement.read, &one.measurement.write];
     let known = both.into_iter().flatten();
@@ -56,14 +57,14 @@ fn mean(one: &Candidate) -> Option<f64> {
     means.max_by(f64::total_cmp)
 }
 
-/// Rated bytes; of a pool the least of its members' ratings.
+/// Returns the rated bytes; for a pool, the least of its members' ratings.
 fn rated(one: &Candidate) -> Option<f64> {
     let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
     let ratings: Option<Vec<f64>> = ratings.collect();
     ratings?.into_iter().min_by(f64::total_cmp)
 }
 
-/// Capacity; of a pool that of all its members.
+/// Returns the capacity; for a pool, that of all its members.
 fn room(one: &Candidate) -> Option<f64> {
     let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
     Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
@@ -73,7 +74,7 @@ fn ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     Some(rounded(a? / b.filter(|b| *b > 0.0)?))
 }
 
-/// By which factor a figure is worse, 1 for the same.
+/// Returns the factor by which a figure is worse, 1 if equal.
 fn worse_by(ratio: f64, more_is_worse: bool) -> f64 {
     match more_is_worse {
         true => ratio,
@@ -127,7 +128,7 @@ fn compared(wanted: &Candidate, other: &Candidate) -> Likeness {
     }
 }
 
-/// The mean of the factors by which figures are worse, of those that are known; 1 for one that is better.
+/// Returns the mean of the known factors by which figures are worse; 1 for a better figure.
 fn lacks(worse: [Option<f64>; 5]) -> f64 {
     let known: Vec<f64> = worse.into_iter().flatten().collect();
     let logs = known.iter().map(|factor| libm::log(factor.max(1.0)));

@@ -1,8 +1,9 @@
-//! One load of a given height: as a fio job that a user can read and run again.
+//! One load of a given height, as a fio job that a user can read and run again.
 //!
-//! In an open loop I/Os arrive by themselves, as a Poisson process, whether or not those before them are done: reads and writes are
-//! jobs of their own, since two independent Poisson processes make one. In a closed loop so many I/Os are kept in flight. Latency is
-//! fio's, from the moment at which a thread issues an I/O: what an arrival waits for a thread that is busy is not in it.
+//! In an open loop, I/Os arrive independently as a Poisson process, whether or not previous ones are complete. Reads
+//! and writes are separate jobs, since two independent Poisson processes make one. In a closed loop, a constant number
+//! of I/Os is kept in flight. Latency is fio's, from the time at which a thread issues an I/O: the time that an
+//! arrival waits for a busy thread is not included.
 
 use model::Span;
 use serde::Serialize;
@@ -13,10 +14,11 @@ use workload::job::{Job, Mix};
 use super::ranges::Ranges;
 use crate::review::point_threads;
 
-/// I/Os that a thread of an open loop may have in flight: so many that none waits for another below the drive's limit.
+/// Maximum I/Os in flight of a thread in an open loop: large enough that none waits for another below the drive's
+/// limit.
 pub(super) const OPEN_DEPTH: u32 = 1024;
 
-/// Fewest I/Os a second of a thread of an open loop: fio's rates are whole numbers.
+/// Minimum rate of an open-loop thread in IOPS: fio's rates are whole numbers.
 const LEAST_RATE: f64 = 200.0;
 
 /// Options that the search itself sets.
@@ -43,42 +45,42 @@ const OURS: [&str; 20] = [
     "rw",
 ];
 
-/// What is asked of a drive, but for how much.
+/// Access pattern of a load, without its height.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pattern {
-    /// fio's word: `randrw`, `write`, ...
+    /// fio's `rw`: `randrw`, `write`, ...
     pub rw: String,
-    /// Percent of reads where both are mixed.
+    /// Percentage of reads in a mix.
     pub read_percent: u32,
     /// Other options of fio's jobs, such as (`bs`, `4k`).
     pub options: Vec<(String, String)>,
-    /// Most threads.
+    /// Maximum number of threads.
     pub threads: u32,
 }
 
-/// How much of it.
+/// Height of a load.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Height {
-    /// I/Os that arrive in a second.
+    /// Arrival rate in I/Os per second.
     Arrivals(f64),
     /// I/Os in flight.
     InFlight(u32),
 }
 
 impl Pattern {
-    /// Where its threads go.
+    /// Returns the ranges of its threads.
     fn ranges(&self, threads: u32) -> Ranges {
         let keys = self.options.iter().map(|(key, _)| &**key);
         Ranges::of(&self.rw, keys, threads)
     }
 
-    /// Whether reads and writes are mixed.
+    /// Checks whether reads and writes are mixed.
     fn is_mixed(&self) -> bool {
         matches!(self.rw.as_str(), "randrw" | "rw" | "readwrite")
     }
 
-    /// Share of the rarer of the directions that there are.
+    /// Returns the share of the rarer of its directions.
     pub fn rarer(&self) -> f64 {
         let reads = f64::from(self.read_percent) / 100.0;
         match self.is_mixed() && (1..=99).contains(&self.read_percent) {
@@ -87,7 +89,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it writes.
+    /// Checks whether it writes.
     pub fn writes(&self) -> bool {
         match self.is_mixed() {
             true => self.read_percent < 100,
@@ -95,7 +97,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it reads.
+    /// Checks whether it reads.
     pub fn reads(&self) -> bool {
         match self.is_mixed() {
             true => self.read_percent > 0,
@@ -103,13 +105,13 @@ impl Pattern {
         }
     }
 
-    /// Whether it syncs.
+    /// Checks whether it syncs.
     pub fn syncs(&self) -> bool {
         let mut options = self.options.iter();
         options.any(|(key, value)| matches!(key.as_str(), "fsync" | "fdatasync") && value != "0")
     }
 
-    /// The job file.
+    /// Returns the text of the job file.
     pub fn text(&self, height: Height, ramp: Span, runtime: Span) -> String {
         let mut lines = vec![
             String::from("[global]"),
@@ -148,7 +150,7 @@ impl Pattern {
         }
     }
 
-    /// The flows of so many arrivals a second: fio's word, threads, and the rate of each, whole as fio's are.
+    /// Returns the flows for this arrival rate: fio's `rw`, threads, and the rate of each, whole as in fio.
     fn flows(&self, rate: f64) -> Vec<(String, u32, f64)> {
         let reads = f64::from(self.read_percent) / 100.0;
         let random = match fio::is_random(&self.rw) {
@@ -173,7 +175,7 @@ impl Pattern {
             .collect()
     }
 
-    /// Arrivals a second of the jobs for this rate.
+    /// Returns the jobs' actual arrival rate for this requested rate.
     pub fn offered(&self, rate: f64) -> f64 {
         let flows = self.flows(rate).into_iter();
         flows
@@ -193,10 +195,10 @@ impl Pattern {
         }
     }
 
-    /// The jobs of this height.
+    /// Returns the jobs of this height.
     ///
     /// # Errors
-    /// Options that fio or the simulation does not take.
+    /// Options that fio or the simulation does not accept.
     pub fn jobs(&self, height: Height, ramp: Span, runtime: Span) -> Result<Vec<Job>, Problems> {
         let text = self.text(height, ramp, runtime);
         let surroundings = Surroundings {
@@ -207,10 +209,10 @@ impl Pattern {
         fio::read_text("options of the job", &text, &surroundings).map(|set| set.jobs)
     }
 
-    /// Everything wrong with it.
+    /// Checks the pattern.
     ///
     /// # Errors
-    /// All of it at once.
+    /// All problems at once.
     pub fn check(&self) -> Result<(), Problems> {
         let mut problems = Problems::default();
         let mut wrong = |what: String, help: &str| {
@@ -308,7 +310,8 @@ mod tests {
         }
     }
 
-    /// Low rates are not what was asked for, as fio's are whole; what is compared with is what the jobs ask.
+    /// At low rates, the actual rate differs from the requested one, because fio's rates are whole. Comparisons use
+    /// the actual rate.
     #[test]
     fn what_arrives_is_known_however_low_the_rate() {
         for rate in [1.0, 2.17, 12.4, 311.5, 50_000.0] {
@@ -329,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Threads that go in order would else find what others have just read or written in the drive's memory.
+    /// Otherwise sequential threads would find in the drive's memory what others have just read or written.
     #[test]
     fn threads_in_order_have_ranges_of_their_own() {
         let percent = |extent| match extent {

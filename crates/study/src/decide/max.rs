@@ -1,14 +1,15 @@
-//! The highest load a drive takes within limits, as it comes (open loop) and with so many in flight (closed loop).
+//! The highest load of a drive within limits: open loop (arrival rate) and closed loop (queue depth).
 //!
-//! The open loop asks what a service with many clients asks: at which rate of arrivals does a limit break. Between a thousandth of
-//! what the drive does at its deepest queue and a little above that, rates are halved by their ratio until two that differ by
-//! [`STEP`] are left, for each seed by itself: the least and the greatest of the seeds are the interval, and the answer is a rate
-//! at which every seed was seen to stay within all limits. A rate counts only if the drive keeps up with it. The closed loop is a
-//! ladder of depths, halved the same way. What breaks first is read from runs a
-//! little beyond, where all seeds together break a limit.
+//! The open loop answers the question of a service with many clients: the arrival rate at which a limit is exceeded.
+//! The search is between a thousandth of the drive's rate at its deepest queue and slightly above that rate. Rates are
+//! bisected by their ratio until two remain that differ by [`STEP`], for each seed separately. The least and the
+//! greatest result of the seeds are the interval, and the answer is a rate at which every seed was observed to meet
+//! all limits. A rate counts only if the drive keeps up with it. The closed loop bisects a list of depths in the same
+//! way. The limit that is exceeded first is determined from runs slightly above, where all seeds together exceed a
+//! limit.
 //!
-//! It takes for granted that what fails at one height fails at all higher ones. Left out: what changes over longer times than a run
-//! lasts (heat, caches of many gigabytes), which `review` and a longer `--ios` show.
+//! The search assumes that a limit exceeded at one height is exceeded at all greater heights. Not covered: changes
+//! over longer times than a run (heat, caches of many gigabytes), which `review` and a longer `--ios` show.
 
 use std::collections::BTreeMap;
 
@@ -25,62 +26,63 @@ use super::tally::{self, Reading, Tally, Wait};
 use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
 
-/// Ratio of two neighbouring rates of arrival.
+/// Ratio of two adjacent arrival rates.
 const STEP: f64 = 1.02;
-/// The lowest rate that is tried, as a share of what the drive does at most.
+/// Lowest rate that is tried, as a share of the drive's maximum.
 const LOWEST: f64 = 1.0 / 1024.0;
-/// Least share of the arrivals that a drive that keeps up completes within the run.
+/// Minimum share of the arrivals that a drive must complete within the run to keep up.
 const KEPT_UP: f64 = 0.97;
 /// Depths of the closed loop.
 const LADDER: [u32; 23] = [
     1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
 ];
-/// I/Os beyond the deepest percentile that a run should have, of the rarer direction.
+/// Minimum I/Os of the rarer direction beyond the deepest percentile that a run should have.
 const BEYOND: f64 = 100.0;
-/// Fewest and most I/Os of a run, unless the user says how many.
+/// Minimum and maximum I/Os of a run, unless the user sets the number.
 const IOS: (f64, f64) = (20_000.0, 1_500_000.0);
 
-/// The fewest I/Os beyond it: a percentile is known from ten on.
+/// Minimum I/Os beyond the percentile: ten are required for it to be known.
 const FEWEST: f64 = 20.0;
-/// How often a run is made longer because fewer I/Os came out than were planned, and from which share of them on it is not.
+/// How often a run is extended because fewer I/Os completed than planned, and the share of the plan at and above which
+/// it is not.
 const LONGER: (u32, f64) = (3, 0.7);
 
-/// What is asked.
+/// Input of a search.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The limits.
+    /// Limits of the search.
     pub slo: Slo,
-    /// The load.
+    /// Access pattern of the load.
     pub pattern: Pattern,
-    /// The host.
+    /// Host of the drive.
     pub host: HostSheet,
-    /// The state the drive begins in.
+    /// Initial state of the drive.
     pub state: Precondition,
     /// I/Os of a run; as many as the deepest percentile needs if `None`.
     pub ios: Option<u64>,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many seeds; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: u32,
 }
 
-/// What was found of one drive.
+/// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive.
+    /// Name of the drive.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// As it comes.
+    /// Highest load in open loop.
     pub open: Highest,
-    /// With so many in flight.
+    /// Highest load in closed loop.
     pub closed: Highest,
 }
 
 impl Answer {
-    /// Whether there is a load within all limits, as it comes.
+    /// Checks whether there is a load within all limits, in open loop.
     pub fn is_met(&self) -> bool {
         let readings = self.open.at.iter().flat_map(|at| &at.readings);
         self.open.at.is_some()
@@ -93,43 +95,46 @@ impl Answer {
 /// The highest load of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Highest {
-    /// The run at it; null if even the lowest is beyond a limit.
+    /// The runs at it; null if even the lowest load exceeds a limit.
     pub at: Option<Point>,
-    /// I/Os a second: at the answer, within which every seed stays, and at the highest height within which one seed stays.
+    /// Interval in IOPS: at the answer, at which every seed meets the limits, and at the greatest height at which some
+    /// seed does.
     pub interval: Option<[f64; 2]>,
-    /// The run a little beyond, where all seeds together break a limit; null if the highest that is tried is within.
+    /// The runs slightly above, where all seeds together exceed a limit; null if the greatest tried height meets the
+    /// limits.
     pub beyond: Option<Point>,
-    /// What broke there: a limit, or `keeps up`.
+    /// What failed there: a limit, or `keeps up`.
     pub broke: Option<String>,
-    /// What the I/Os that broke it waited for.
+    /// What the failing I/Os waited for.
     pub wait: Option<Wait>,
-    /// All heights tried, by height: I/Os a second offered or in flight, and done, and the figure of each limit (all seeds' mean).
+    /// All tried heights, ascending: offered IOPS or I/Os in flight, completed IOPS, and the figure of each limit
+    /// (mean of all seeds).
     pub tried: Vec<Tried>,
 }
 
-/// A height that was tried.
+/// A tried height.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Tried {
-    /// How much.
+    /// Height of the load.
     pub height: Height,
-    /// I/Os a second that came out, mean of its runs.
+    /// Completed IOPS, mean of its runs.
     pub iops: f64,
-    /// Seeds that were within all limits, of those that ran.
+    /// Number of seeds that met all limits, and number of seeds that ran.
     pub within: [u32; 2],
-    /// Figures of the limits, runs taken together.
+    /// Figures of the limits, over all runs.
     pub readings: Vec<Reading>,
 }
 
 /// Runs at one height with every seed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// How much.
+    /// Height of the load.
     pub height: Height,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
     /// Figures of the limits.
     pub readings: Vec<Reading>,
-    /// All figures.
+    /// All figures of the runs.
     pub measurement: Measurement,
     /// Host threads that issue I/O.
     pub threads: u32,
@@ -140,11 +145,11 @@ struct Runs<'a> {
     lab: &'a Lab,
     request: &'a Request,
     machine: Machine,
-    /// By height (as a sortable key) and seed.
+    /// Outcomes by height (as a sortable key) and seed.
     done: BTreeMap<(u64, u32), Outcome>,
-    /// I/Os a second that a run was made long enough for.
+    /// IOPS for which the length of a run was planned.
     planned: BTreeMap<(u64, u32), f64>,
-    /// What the drive does at most: I/Os a second.
+    /// Maximum IOPS of the drive.
     most: f64,
 }
 
@@ -156,7 +161,7 @@ fn key(height: Height) -> u64 {
 }
 
 impl Runs<'_> {
-    /// I/Os that a run counts.
+    /// Returns the number of I/Os that a run counts.
     fn ios(&self) -> f64 {
         if let Some(ios) = self.request.ios {
             return ios as f64;
@@ -165,7 +170,7 @@ impl Runs<'_> {
         (BEYOND * one).clamp(IOS.0, IOS.1).max(FEWEST * one)
     }
 
-    /// Ramp and runtime of a run at about so many I/Os a second.
+    /// Returns ramp and runtime of a run at about this rate.
     fn times(&self, iops: f64) -> (Span, Span) {
         let runtime = Span::from_seconds((self.ios() / iops.max(1.0)).max(1e-3));
         let settling = Span::from_ms(if self.request.pattern.writes() {
@@ -180,7 +185,7 @@ impl Runs<'_> {
         )
     }
 
-    /// About how many I/Os a second a height does.
+    /// Returns the approximate IOPS at a height.
     fn expected(&self, height: Height) -> f64 {
         match height {
             Height::Arrivals(rate) => rate,
@@ -189,7 +194,7 @@ impl Runs<'_> {
                     let other = u32::try_from(*key).ok().filter(|other| *other <= 1024)?;
                     Some((other, super::rate_of(outcome)))
                 });
-                // A rate grows with the depth at most as the depth does.
+                // A rate grows at most in proportion to the depth.
                 let nearest = known.min_by_key(|(other, _)| other.abs_diff(depth));
                 nearest.map_or(10_000.0, |(other, rate)| match other < depth {
                     true => rate,
@@ -215,12 +220,12 @@ impl Runs<'_> {
             jobs,
             first + u64::from(seed),
         );
-        // One state for all seeds, so that it is made once; the first seed's run is that of `drivelab run`.
+        // One state for all seeds, so that it is computed once; the first seed's run is that of `drivelab run`.
         scenario.warm_seed = Some(first);
         Ok(scenario)
     }
 
-    /// Runs what has not been run yet, on all cores; again, and longer, what turned out to be too short.
+    /// Runs what has not been run yet, on all cores; runs that were too short are repeated with a longer time.
     fn run(&mut self, wanted: &[(Height, u32)]) -> Result<(), Problems> {
         let new = wanted
             .iter()
@@ -238,7 +243,7 @@ impl Runs<'_> {
             for ((height, seed, planned), outcome) in new.into_iter().zip(outcomes) {
                 let outcome = outcome?;
                 let rate = super::rate_of(&outcome).max(planned / 1000.0).max(1.0);
-                // Arrivals are as many as they are: fewer come out where the drive cannot follow.
+                // For arrivals, the number is fixed: fewer complete if the drive cannot keep up.
                 if matches!(height, Height::InFlight(_))
                     && rate < LONGER.1 * planned
                     && round + 1 < LONGER.0
@@ -257,12 +262,12 @@ impl Runs<'_> {
         &self.done[&(key(height), seed)]
     }
 
-    /// Whether the drive keeps up and stays within all limits that load can break.
+    /// Checks whether the drive keeps up and meets all limits that load can exceed.
     fn is_within(&self, height: Height, outcomes: &[&Outcome]) -> bool {
         self.broken(height, outcomes).is_none()
     }
 
-    /// The first thing that is broken.
+    /// Returns the first limit that is exceeded.
     fn broken(&self, height: Height, outcomes: &[&Outcome]) -> Option<String> {
         let tally = Tally::of(outcomes);
         let limits = self.request.slo.ceilings();
@@ -279,7 +284,7 @@ impl Runs<'_> {
             })
     }
 
-    /// Whether fewer I/Os come out than arrive.
+    /// Checks whether fewer I/Os complete than arrive.
     fn falls_behind(&self, rate: f64, tally: &Tally) -> bool {
         tally.iops() < KEPT_UP * self.request.pattern.offered(rate)
     }
@@ -302,7 +307,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Outcomes of all seeds that ran at this height.
+    /// Returns the outcomes of all seeds that ran at this height.
     fn outcomes(&self, height: Height) -> Vec<&Outcome> {
         let seeds = 0..self.request.seeds;
         seeds
@@ -310,13 +315,14 @@ impl Runs<'_> {
             .collect()
     }
 
-    /// For each seed, by halving: the highest of these heights that is within the limits; `None` if not even the first is.
+    /// Returns for each seed, by bisection, the greatest of these heights at which it meets the limits; `None` if even
+    /// the first exceeds one.
     fn search(
         &mut self,
         heights: &[Height],
         tell: &dyn Fn(String),
     ) -> Result<Vec<Option<usize>>, Problems> {
-        // Within below the first of the two, beyond from the second on.
+        // Limits are met below the first of the two, and exceeded at and above the second.
         let mut ends: Vec<(Option<usize>, usize)> =
             vec![(None, heights.len()); self.request.seeds as usize];
         loop {
@@ -324,7 +330,7 @@ impl Runs<'_> {
             for (seed, &(low, high)) in (0..).zip(&ends) {
                 let next = low.map_or(0, |low| low + 1);
                 if next < high {
-                    // The lowest first: where it is beyond a limit nothing else need be tried.
+                    // The lowest first: if it exceeds a limit, no other height need be tried.
                     let at = match low {
                         None => 0,
                         Some(low) => low + (high - low) / 2,
@@ -358,7 +364,7 @@ impl Runs<'_> {
         Ok(ends.into_iter().map(|(low, _)| low).collect())
     }
 
-    /// The highest of these heights at which every seed stays within the limits, and what breaks beyond.
+    /// Returns the greatest of these heights at which every seed meets the limits, and what fails above.
     fn highest(&mut self, heights: &[Height], tell: &dyn Fn(String)) -> Result<Highest, Problems> {
         let seeds = self.request.seeds;
         let all = |height: Height| {
@@ -368,7 +374,7 @@ impl Runs<'_> {
         };
         let of_seed = self.search(heights, tell)?;
         let mut at = of_seed.iter().copied().min().flatten();
-        // Every seed must be seen to hold there.
+        // Every seed must be observed to meet the limits there.
         while let Some(index) = at {
             self.run(&all(heights[index]))?;
             let each = (0..seeds)
@@ -422,7 +428,7 @@ impl Runs<'_> {
         })
     }
 
-    /// The first height from here on, in steps that double, at which the runs of all seeds together are beyond a limit.
+    /// Returns the first height at or above `first`, in steps that double, at which all seeds together exceed a limit.
     fn beyond(&mut self, heights: &[Height], first: usize) -> Result<Option<Height>, Problems> {
         let (mut index, mut step) = (first, 1);
         while let Some(&height) = heights.get(index) {
@@ -465,16 +471,16 @@ impl Runs<'_> {
     }
 }
 
-/// I/Os of which one lies beyond the deepest percentile, in the rarer direction.
+/// Returns the number of I/Os of which one lies beyond the deepest percentile, in the rarer direction.
 fn ios_for_one_beyond(request: &Request) -> f64 {
     let beyond = 1.0 - request.slo.deepest().unwrap_or(99.0) / 100.0;
     1.0 / beyond / request.pattern.rarer()
 }
 
-/// Everything wrong with what is asked, whatever the drive.
+/// Checks the request, independently of the drive.
 ///
 /// # Errors
-/// All of it at once.
+/// All problems at once.
 pub fn check(request: &Request) -> Result<(), Problems> {
     let mut problems = request.pattern.check().err().unwrap_or_default();
     let needed = FEWEST * ios_for_one_beyond(request);
@@ -533,10 +539,10 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     problems.or(())
 }
 
-/// The highest load of a drive within the limits.
+/// Returns the highest load of a drive within the limits.
 ///
 /// # Errors
-/// The load does not fit the drive, or its options are wrong.
+/// The load does not fit the drive, or its options are invalid.
 pub fn highest(
     request: &Request,
     drive: &DriveSheet,
@@ -552,7 +558,7 @@ pub fn highest(
         planned: BTreeMap::new(),
         most: 0.0,
     };
-    // A pilot, so that the first run lasts as long as it should.
+    // A pilot run, so that the first run has the right length.
     let deepest = LADDER[LADDER.len() - 1];
     tell(String::from("the drive's most"));
     let mut rate = 10_000.0;
@@ -566,7 +572,7 @@ pub fn highest(
         .map(|&depth| Height::InFlight(depth))
         .collect();
     let closed = runs.highest(&depths, tell)?;
-    // The pilot may have been too short to find the drive's most.
+    // The pilot run may have been too short to find the drive's maximum.
     let done = closed.tried.iter().map(|tried| tried.iops);
     let found = done.fold(runs.most, f64::max);
     if found > runs.most * STEP {
@@ -582,12 +588,12 @@ pub fn highest(
     })
 }
 
-/// Rates of arrival that may be tried, lowest first.
+/// Returns the arrival rates that may be tried, the lowest first.
 fn rates(most: f64) -> Vec<Height> {
     let top = most * 1.1;
     let steps = libm::ceil(libm::log(1.0 / LOWEST) / libm::log(STEP)) as i32;
     let rate = |step: i32| top * libm::exp(-f64::from(step) * libm::log(STEP));
-    // Four digits, so that an answer is a round number; whole, as fio's rates are.
+    // Four digits, so that an answer is a round number; whole, as in fio.
     let round = |rate: f64| libm::round(text::digits::rounded(rate, 4)).max(1.0);
     let mut rates: Vec<f64> = (0..=steps).rev().map(|step| round(rate(step))).collect();
     rates.dedup();

@@ -1,8 +1,8 @@
-//! Reads and writes mixed, from reads alone to writes alone: I/Os a second and latency of each direction, where a drive falls off, and
-//! how much less it does than its two ends would give in turn.
+//! Mixed reads and writes, from reads only to writes only: IOPS and latency of each direction, where the rate of a
+//! drive drops, and how much lower it is than its two ends would give in alternation.
 //!
-//! Every mix runs with as many I/Os in flight (closed loop), each from the same state. A pilot of each mix says how long it has to
-//! run. Left out: what changes over longer times than a run lasts (heat, caches of many gigabytes; `fill` shows those).
+//! Every mix runs at the same queue depth (closed loop), each from the same state. A pilot run of each mix determines
+//! its length. Not covered: changes over longer times than a run (heat, caches of many gigabytes; `fill` shows those).
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{GoOn, Lab, Machine, Outcome, Scenario};
@@ -17,98 +17,99 @@ use super::tally::Tally;
 use crate::ledger::support;
 use crate::review::results::rounded;
 
-/// I/Os of a run, unless the user says how many: of the rarer tenth as many as leave sixty beyond its 99th percentile in three seeds.
+/// Default number of I/Os of a run: at 10 % of the rarer direction, enough for sixty beyond its p99 in three seeds.
 const IOS: u64 = 20_000;
-/// I/Os a second that a pilot is made long enough for, and how many of them it does.
+/// IOPS for which the length of a pilot run is planned, and the number of its I/Os.
 const PILOT: (f64, f64) = (10_000.0, 2_000.0);
-/// A step between neighbouring mixes that keeps less than this share of the I/Os is where a drive falls off.
+/// The rate of a drive drops between adjacent mixes if the second keeps less than this share of the IOPS.
 const KEPT: f64 = 0.75;
 
-/// What is asked.
+/// Input of a measurement.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The load; its share of reads is replaced by each of `percents`.
+    /// Load of the mixes; its share of reads is replaced by each of `percents`.
     pub pattern: Pattern,
     /// I/Os in flight.
     pub depth: u32,
-    /// Percent of reads of each mix, falling.
+    /// Percentage of reads of each mix, descending.
     pub percents: Vec<u32>,
-    /// The host.
+    /// Host of the drive.
     pub host: HostSheet,
-    /// The state the drive begins in.
+    /// Initial state of the drive.
     pub state: Precondition,
     /// I/Os of a run; [`IOS`] if `None`.
     pub ios: Option<u64>,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many seeds; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: u32,
 }
 
-/// What was found of one drive.
+/// Results of one drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive.
+    /// Name of the drive.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// By mix, in the order that was asked for.
+    /// Results by mix, in the requested order.
     pub points: Vec<Point>,
-    /// Where it falls off; null if each step keeps three quarters of the I/Os.
+    /// Where the rate drops; null if each step keeps three quarters of the IOPS.
     pub falls_off: Option<Step>,
-    /// The mix that does the least of what the two ends would give in turn; null if the ends were not asked for.
+    /// The mix with the smallest share of what the two ends would give in alternation; null if the ends were not
+    /// requested.
     pub least_of_ends: Option<Share>,
 }
 
-/// One mix.
+/// Results of one mix.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// Percent of reads.
+    /// Percentage of reads.
     pub read_percent: u32,
-    /// Reads and writes a second: mean, least and greatest of the seeds.
+    /// IOPS of reads and writes: mean, least and greatest of the seeds.
     pub iops: [f64; 3],
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: f64,
-    /// Of reads; null if there are none.
+    /// Latency of reads; null if there are none.
     pub read: Option<Latency>,
-    /// Of writes.
+    /// Latency of writes; null if there are none.
     pub write: Option<Latency>,
-    /// I/Os a second as a share of what the two ends would give in turn; null if the ends were not asked for.
+    /// IOPS as a share of what the two ends would give in alternation; null if the ends were not requested.
     pub of_ends: Option<f64>,
 }
 
 /// Latencies of one direction in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Latency {
-    /// Mean.
+    /// Mean latency.
     pub mean_us: f64,
     /// 99th percentile; null if there are too few I/Os.
     pub p99_us: Option<f64>,
-    /// The same, 99.9th.
+    /// 99.9th percentile; null as above.
     pub p99_9_us: Option<f64>,
 }
 
-/// From one mix to the next.
+/// A step from one mix to the next.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Step {
-    /// Percent of reads before and after.
+    /// Percentage of reads before and after.
     pub read_percent: [u32; 2],
-    /// I/Os a second after it as a share of those before.
+    /// Ratio of IOPS after to IOPS before.
     pub kept: f64,
 }
 
 /// A mix, and its share of what the two ends would give.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// Percent of reads.
+    /// Percentage of reads.
     pub read_percent: u32,
-    /// The share.
+    /// Share of what the two ends would give.
     pub of_ends: f64,
 }
 
-/// Percents of reads from 100 down to 0 in steps of `step`; 0 is always among them.
+/// Returns percentages of reads from 100 down to 0 in steps of `step`; 0 is always included.
 pub fn percents(step: u32) -> Vec<u32> {
     let steps = (0..100).step_by(step.max(1) as usize);
     let mut all: Vec<u32> = steps.map(|less| 100 - less).collect();
@@ -116,10 +117,10 @@ pub fn percents(step: u32) -> Vec<u32> {
     all
 }
 
-/// Everything wrong with what is asked, whatever the drive.
+/// Checks the request, independently of the drive.
 ///
 /// # Errors
-/// All of it at once.
+/// All problems at once.
 pub fn check(request: &Request) -> Result<(), Problems> {
     let mut problems = request.pattern.check().err().unwrap_or_default();
     if !matches!(request.pattern.rw.as_str(), "randrw" | "rw" | "readwrite") {
@@ -133,7 +134,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     problems.or(())
 }
 
-/// The mixes of a drive. `go_on` is told the share that is done; what is stopped is no answer.
+/// Measures the mixes of a drive. `go_on` is called with the completed share; a stopped run gives no answer.
 ///
 /// # Errors
 /// The load does not fit the drive.
@@ -210,7 +211,8 @@ fn point(percent: u32, runs: &[Outcome]) -> Point {
     }
 }
 
-/// Each point's share of what reads alone and writes alone give in turn: a read takes 1/(rate of reads alone) seconds, a write the same.
+/// Computes each point's share of what reads alone and writes alone give in alternation: a read takes 1/(rate of reads
+/// alone) seconds, and a write likewise.
 fn share_of_ends(points: &mut [Point]) {
     let end = |percent: u32| {
         let found = points.iter().find(|point| point.read_percent == percent);
@@ -226,7 +228,7 @@ fn share_of_ends(points: &mut [Point]) {
     }
 }
 
-/// The step between neighbours that keeps the least, if that is little.
+/// Returns the step between adjacent mixes that keeps the least, if it is below the bound.
 fn falls_off(points: &[Point]) -> Option<Step> {
     let steps = points.windows(2).map(|pair| Step {
         read_percent: [pair[0].read_percent, pair[1].read_percent],
@@ -280,7 +282,7 @@ mod tests {
         );
     }
 
-    /// A thousand reads a second alone and a hundred writes alone: half of each is 2 / (1/1000 + 1/100) = 181.8.
+    /// A thousand reads per second alone and a hundred writes alone: half of each is 2 / (1/1000 + 1/100) = 181.8.
     #[test]
     fn a_drive_that_does_both_in_turn_has_all_of_its_ends() {
         let mut all = points(&[(100, 1000.0), (50, 181.818_18), (0, 100.0)]);

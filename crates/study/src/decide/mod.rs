@@ -1,12 +1,11 @@
-//! Decisions: a buyer's and an operator's questions, each answered from runs.
+//! Decisions: questions of buyers and operators, each answered from runs.
 //!
-//! [`max`]: the highest load within limits; [`mix`]: reads and writes mixed, from reads alone to writes alone; [`fill`]: how long writes
-//! stay fast; [`life`]: how long drives last at a load; [`fleet`]: when real drives end, from
-//! their SMART data; [`choose`]: which to take; [`explain`]: why a
-//! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
-//! large a log, a write buffer or a read cache should be. Limits are read by
-//! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`profile`], [`work`]),
-//! or of a given height ([`load`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
+//! [`max`]: the highest load within limits. [`mix`]: mixed reads and writes. [`fill`]: how long writes stay fast.
+//! [`life`]: lifetime of drives at a load. [`fleet`]: end of life of real drives, from their SMART data. [`choose`]:
+//! the recommended drive. [`explain`]: analysis of a measured run. [`check`]: comparison with an application's
+//! published minimum. [`size`]: size of a log, a write buffer or a read cache. [`slo`] parses limits, and [`tally`]
+//! compares figures with them. A load is a user's own, a named one ([`named`], [`profile`], [`work`]), or of a given
+//! height ([`load`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
 
 pub mod binds;
 mod buffer;
@@ -38,12 +37,12 @@ use lab::Outcome;
 
 use crate::review::results::rounded;
 
-/// I/Os a second over all threads and directions.
+/// Returns the IOPS over all threads and directions.
 pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     crate::review::rate_of(outcome)
 }
 
-/// Mean, least and greatest.
+/// Returns mean, least and greatest.
 fn spread(values: impl Iterator<Item = f64> + Clone) -> [f64; 3] {
     let count = values.clone().count().max(1) as f64;
     let sum: f64 = values.clone().sum();

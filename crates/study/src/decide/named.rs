@@ -1,7 +1,7 @@
-//! Loads that have a name: each is a fio job file in `loads/` that a user can read, print and edit. To add one: a file there, and its
-//! line here.
+//! Named loads: each is a fio job file in `loads/` that a user can read, print and edit. To add one: a file there, and
+//! its line here.
 
-/// Name and job file of each.
+/// Name and job file of each load.
 const NAMED: [(&str, &str); 5] = [
     ("oltp", include_str!("loads/oltp.fio")),
     ("wal", include_str!("loads/wal.fio")),
@@ -10,12 +10,12 @@ const NAMED: [(&str, &str); 5] = [
     ("backup", include_str!("loads/backup.fio")),
 ];
 
-/// Their names.
+/// Returns the names of the loads.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMED.iter().map(|(name, _)| *name)
 }
 
-/// The job file of this name.
+/// Returns the job file with this name.
 pub fn text(name: &str) -> Option<&'static str> {
     let found = NAMED.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)

@@ -1,11 +1,11 @@
-//! Places in a pool that a drive is chosen or sized for, as expressions of pools. What is behind the drive is the user's.
+//! Places in a pool for which a drive is chosen or sized, as expressions of pools. The rest of the pool is the user's.
 
-/// Places in a pool that a drive can be chosen for.
+/// Places in a pool for which a drive can be chosen.
 pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
 
-/// The expression of the pool in which a drive has one of the [`PLACES`], with what is behind it. The drive `none` is an
-/// intent log without a log device, or what is behind without a cache; several drives behind a write buffer are then one after the
-/// other, as they are behind it.
+/// Returns the expression of the pool with a drive in one of the [`PLACES`], and with `behind` as the rest. The drive
+/// `none` means an intent log without a log device, or the rest without a cache. Several drives below a write buffer
+/// are concatenated.
 pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
@@ -19,8 +19,8 @@ pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     }
 }
 
-/// The same pool whose intent log holds no data yet, so that clients write new files: nothing is read from main to complete a record
-/// that is overwritten in part. Other pools are as they are.
+/// Returns the pool with an empty intent log, so that clients write new files: nothing is read from the main pool to
+/// complete a partly overwritten record. Other pools are unchanged.
 pub fn of_new_files(expression: &str) -> String {
     let inside = expression.strip_prefix("intent-log(");
     match inside.and_then(|inside| inside.strip_suffix(')')) {
@@ -29,7 +29,7 @@ pub fn of_new_files(expression: &str) -> String {
     }
 }
 
-/// Whether an expression is of several drives side by side, such as `3*d7-p5510-3840` or `a, b`, and not of one pool.
+/// Checks whether an expression is a list of drives, such as `3*d7-p5510-3840` or `a, b`, instead of one pool.
 fn is_list(behind: &str) -> bool {
     let mut depth = 0;
     let mut is_outside = |letter: char| {

@@ -1,35 +1,35 @@
-//! A load of a disk group as HCIBench names them: a block size and a share of reads, such as `4k70r`, by eight disks with four I/Os in
-//! flight each (its easy run, from knowledge of it).
+//! A load on a disk group in HCIBench's notation: a block size and a share of reads, such as `4k70r`, from eight disks
+//! at QD4 each (its easy run, from knowledge of it).
 
 use text::problem::Problems;
 
 use super::work::Load;
 
-/// Disks of a group, and what each has in flight.
+/// Disks of a group, and the queue depth of each.
 pub const DISKS: u32 = 8;
 const IN_FLIGHT: u32 = 4;
 
-/// A load as HCIBench names them.
+/// A load in HCIBench's notation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
-    /// What it is called, such as `4k70r`.
+    /// Name, such as `4k70r`.
     pub name: String,
     /// Block size, as fio writes it.
     pub block: String,
-    /// Reads of a hundred I/Os.
+    /// Percentage of reads.
     pub reads: u32,
 }
 
 impl Profile {
-    /// As a load of the whole drive or pool.
+    /// Returns the load on the whole drive or pool.
     ///
     /// # Errors
-    /// What fio would refuse.
+    /// Options that fio would reject.
     pub fn load(&self) -> Result<Load, Problems> {
         Load::of_text(&self.name, self.job("ramp_time=200ms\nruntime=2s\n"))
     }
 
-    /// The job file, with these lines at its end.
+    /// Returns the job file, with these lines at its end.
     pub fn job(&self, more: &str) -> String {
         format!(
             "; HCIBench's easy run of one disk group: {DISKS} disks with {IN_FLIGHT} in flight each.\n[{}]\nioengine=libaio\n\

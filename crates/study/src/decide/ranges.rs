@@ -1,21 +1,22 @@
-//! Where threads go whose I/Os are in order: each has a range of its own. In one and the same, each would find what the others have
-//! just read or written in the drive's memory.
+//! Ranges of sequential threads: each has a range of its own. In a common range, each would find in the drive's memory
+//! what the others have just read or written.
 
 use workload::fio;
 
-/// Options of fio's that say where I/Os go.
+/// fio options that set the addresses of I/Os.
 const WHERE: [&str; 4] = ["offset", "size", "offset_increment", "filesize"];
 
-/// Ranges of one load's threads, given out one after the other.
+/// Ranges of one load's threads, assigned in sequence.
 pub struct Ranges {
-    /// Percent of the drive, whole as fio's are.
+    /// Percent of the drive for each thread, whole as in fio.
     each: Option<u32>,
     given: u32,
 }
 
 impl Ranges {
-    /// For so many threads of a load with this `rw` and these other options. Threads share all of the drive where the user says where
-    /// I/Os go, where they go anywhere, and where there are more threads than percent.
+    /// Returns the ranges for this number of threads of a load with this `rw` and these other options. Threads share
+    /// the whole drive if the user sets the addresses, if the load is random, and if there are more threads than
+    /// percents.
     pub fn of<'a>(rw: &str, mut options: impl Iterator<Item = &'a str>, threads: u32) -> Ranges {
         let shared = fio::is_random(rw) || options.any(|key| WHERE.contains(&key));
         Ranges {
@@ -24,7 +25,7 @@ impl Ranges {
         }
     }
 
-    /// The options of the next so many threads, if they have any.
+    /// Returns the options of the next `copies` threads, if they have any.
     pub fn next(&mut self, copies: u32) -> Option<String> {
         let each = self.each?;
         let first = self.given * each;

@@ -1,10 +1,12 @@
-//! A load at a given rate, the same for every drive: I/Os arrive by themselves (open loop), whether or not those before them are done.
+//! A load at a given rate, equal for every drive: I/Os arrive independently (open loop), whether or not previous ones
+//! are complete.
 //!
-//! Each drive asked at its own maximum makes the faster drive look shorter-lived and hungrier; at an equal rate latency, watts and
-//! years compare. A rate is divided over the jobs of a file by what they keep in flight (`numjobs` x `iodepth`); reads and writes of
-//! a mix arrive independently. A job that waits for the medium after its writes (`fsync`, `fdatasync`), has a synchronous engine or
-//! goes through the page cache keeps its depth and is only limited to its rate: its latency leaves out what an arrival waits for a
-//! busy thread, but whether the drive keeps up does not.
+//! If each drive runs at its own maximum, the faster drive seems to last shorter and to use more power; at an equal
+//! rate, latency, watts and years are comparable. A rate is divided over the jobs of a file by their I/Os in flight
+//! (`numjobs` x `iodepth`); reads and writes of a mix arrive independently. A job that waits for the medium after its
+//! writes (`fsync`, `fdatasync`), has a synchronous engine or uses the page cache keeps its depth and is only
+//! rate-limited. Its latency excludes the time that an arrival waits for a busy thread, but the check whether the
+//! drive keeps up includes it.
 
 use model::host::Engine;
 use serde::Serialize;
@@ -16,21 +18,21 @@ use workload::job::{BlockSizes, Job, Mix, Rate, RateProcess};
 use super::load::OPEN_DEPTH;
 use super::slo::{self, Figure, Of, Slo};
 
-/// Least share of what arrives that a drive that keeps up completes.
+/// Minimum share of the arriving I/Os that a drive must complete to keep up.
 pub const KEPT_UP: f64 = 0.97;
 
-/// What all drives are asked for, per second.
+/// Rate on all drives, per second.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Offered {
-    /// I/Os.
+    /// I/Os per second.
     Iops(f64),
-    /// Bytes.
+    /// Bytes per second.
     Bytes(f64),
 }
 
 impl Offered {
-    /// `50k` (I/Os a second) or `300MB/s`.
+    /// Parses `50k` (IOPS) or `300MB/s`.
     ///
     /// # Errors
     /// What would be right.
@@ -46,7 +48,7 @@ impl Offered {
         }
     }
 
-    /// The rate that limits ask for in all, if they do: the first of `iops>` and `bw>` without a direction.
+    /// Returns the total rate that limits require, if any: the first of `iops>` and `bw>` without a direction.
     pub fn asked_by(slo: &Slo) -> Option<Offered> {
         let all = slo.limits.iter().filter(|limit| limit.of == Of::All);
         let mut rates = all.filter_map(|limit| match limit.figure {
@@ -63,7 +65,7 @@ impl Offered {
         }
     }
 
-    /// `50 k IOPS`.
+    /// Returns text such as `50 k IOPS`.
     pub fn words(self) -> String {
         match self {
             Offered::Iops(iops) => format!("{} IOPS", count(iops)),
@@ -76,16 +78,17 @@ impl Offered {
 struct Flow<'a> {
     job: &'a Job,
     mix: Mix,
-    /// I/Os in flight that it has in a closed loop.
+    /// I/Os in flight in a closed loop.
     weight: f64,
     /// Mean bytes of an I/O.
     bytes: f64,
 }
 
-/// Jobs that offer this much together, and the I/Os a second that they offer exactly: the rate of a thread is whole, as fio's is.
+/// Returns jobs that offer this rate together, and the exact IOPS that they offer: the rate of a thread is whole, as
+/// in fio.
 ///
 /// # Errors
-/// A job that cannot be given a rate.
+/// A job that cannot have a rate.
 pub fn at(jobs: &[Job], offered: Offered) -> Result<(Vec<Job>, f64), Problems> {
     let mut problems = Problems::default();
     for job in jobs {
@@ -119,7 +122,7 @@ pub fn at(jobs: &[Job], offered: Offered) -> Result<(Vec<Job>, f64), Problems> {
     Ok((paced, total))
 }
 
-/// Mean bytes of the I/Os of jobs that have a rate of ours.
+/// Returns the mean bytes of the I/Os of jobs with an assigned rate.
 pub(super) fn mean_bytes_of(paced: &[Job]) -> f64 {
     let mut sums = [0.0; 2];
     for job in paced {
@@ -133,7 +136,7 @@ pub(super) fn mean_bytes_of(paced: &[Job]) -> f64 {
     sums[1] / sums[0].max(1e-9)
 }
 
-/// Why a job cannot be given a rate.
+/// Returns why a job cannot have a rate.
 fn refusal(job: &Job) -> Option<&'static str> {
     match job.mix {
         Mix::Trim | Mix::TrimWrite => Some("trims; reads and writes have a rate"),
@@ -164,7 +167,7 @@ fn flows(job: &Job) -> Vec<Flow<'_>> {
     shares.map(flow).collect()
 }
 
-/// Place of a direction in fio's triples.
+/// Returns the index of a direction in fio's triples.
 fn direction(mix: Mix) -> usize {
     usize::from(mix == Mix::Write)
 }
@@ -182,7 +185,7 @@ fn mean_bytes(sizes: &BlockSizes) -> f64 {
     }
 }
 
-/// Whether a thread of it may have any number of I/Os in flight.
+/// Checks whether its threads may have any number of I/Os in flight.
 fn is_open(job: &Job) -> bool {
     let syncs = job.fsync > 0 || job.fdatasync > 0;
     job.direct && !syncs && !matches!(job.engine, Engine::Sync | Engine::Pvsync2)

@@ -1,9 +1,10 @@
-//! A service-level objective: what a load must stay within, as written on a command line: `p99<1ms,iops>50k`.
+//! Service-level objectives: the limits of a load, as written on a command line: `p99<1ms,iops>50k`.
 //!
-//! A limit is `[read.|write.|sync.]FIGURE OP VALUE`. Figures are latencies (`mean`, `p99`, `p99.9`, ...; as fio counts them, from
-//! issue to reaped), `iops`, `bw`, `watts` and `years` (to the rated endurance). A latency or watts is bounded from above, the others
-//! from below; `=` means the bound itself, and `<` and `<=` are the same for figures that are never exact. A latency without a
-//! direction must hold for reads, for writes and for syncs, each by itself; a rate without one is that of reads and writes together.
+//! A limit is `[read.|write.|sync.]FIGURE OP VALUE`. Figures are latencies (`mean`, `p99`, `p99.9`, ...; as fio counts
+//! them, from issue to reaping), `iops`, `bw`, `watts` and `years` (to the rated endurance). Latencies and watts have
+//! an upper bound, the others a lower bound. `=` means the bound itself, and `<` and `<=` are equivalent for figures
+//! that are never exact. A latency without a direction must hold separately for reads, for writes and for syncs; a
+//! rate without one is that of reads and writes together.
 //!
 //! Source: the words are those of ACT, fio and YCSB users; the grammar is our own.
 
@@ -13,49 +14,49 @@ use text::digits::trimmed;
 use text::problem::{Place, Problem, Problems, nearest};
 use text::quantity::{Rate, Watts, quantity, split};
 
-/// Which I/Os a limit is about.
+/// I/Os that a limit applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
-    /// Reads, writes and syncs: latencies each by itself, rates together.
+    /// Reads, writes and syncs: latencies separately, rates together.
     All,
-    /// Reads.
+    /// Only reads.
     Read,
-    /// Writes.
+    /// Only writes.
     Write,
     /// fsync and fdatasync.
     Sync,
 }
 
-/// What is bounded.
+/// Figure that is limited.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub enum Figure {
-    /// Mean latency, microseconds.
+    /// Mean latency in microseconds.
     Mean,
-    /// A percentile of latency in percent, microseconds.
+    /// A percentile of latency, given in percent; the value is in microseconds.
     Percentile(f64),
-    /// I/Os a second.
+    /// I/Os per second.
     Iops,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     Bandwidth,
-    /// Mean power.
+    /// Mean power in watts.
     Watts,
     /// Years to the rated endurance.
     Years,
 }
 
 impl Figure {
-    /// Whether more is worse.
+    /// Checks whether the bound is an upper bound.
     pub const fn is_from_above(self) -> bool {
         matches!(self, Figure::Mean | Figure::Percentile(_) | Figure::Watts)
     }
 
-    /// Whether it is a latency.
+    /// Checks whether it is a latency.
     pub const fn is_latency(self) -> bool {
         matches!(self, Figure::Mean | Figure::Percentile(_))
     }
 
-    /// Its unit in results.
+    /// Returns its unit in results.
     pub const fn unit(self) -> &'static str {
         match self {
             Figure::Mean | Figure::Percentile(_) => "us",
@@ -67,24 +68,24 @@ impl Figure {
     }
 }
 
-/// One limit.
+/// A limit of an objective.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// As it is shown: `read.p99 < 1 ms`.
+    /// Text for display: `read.p99 < 1 ms`.
     pub text: String,
-    /// Which I/Os.
+    /// I/Os that it applies to.
     pub of: Of,
-    /// What.
+    /// Figure that is limited.
     #[serde(skip)]
     pub figure: Figure,
     /// The bound, in the figure's unit.
     pub bound: f64,
-    /// That unit.
+    /// Unit of the bound.
     pub unit: &'static str,
 }
 
 impl Limit {
-    /// A figure that is only read, by its name: `sync.p99`.
+    /// Returns a figure without a bound, by its name: `sync.p99`.
     ///
     /// # Errors
     /// There is no such figure.
@@ -104,7 +105,7 @@ impl Limit {
         })
     }
 
-    /// Whether a figure is within it.
+    /// Checks whether a figure meets the limit.
     pub fn holds(&self, value: f64) -> bool {
         match self.figure.is_from_above() {
             true => value <= self.bound,
@@ -112,12 +113,12 @@ impl Limit {
         }
     }
 
-    /// The name without the bound: `read.p99`.
+    /// Returns the name without the bound: `read.p99`.
     pub fn name(&self) -> &str {
         self.text.split(' ').next().unwrap_or(&self.text)
     }
 
-    /// How much room is left, as a share of the bound: 0.25 for a figure a quarter inside it, negative outside.
+    /// Returns the margin as a share of the bound: 0.25 for a figure a quarter inside it, negative outside.
     pub fn room(&self, value: f64) -> f64 {
         let share = value / self.bound;
         match self.figure.is_from_above() {
@@ -130,15 +131,15 @@ impl Limit {
 /// All limits of an objective; at least one.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Slo {
-    /// In the order given.
+    /// Limits in the given order.
     pub limits: Vec<Limit>,
 }
 
 impl Slo {
-    /// What `text` says, whose origin for messages is `--slo`.
+    /// Parses `text`, which messages call `--slo`.
     ///
     /// # Errors
-    /// Everything wrong with it.
+    /// All problems of the text.
     pub fn read(text: &str) -> Result<Slo, Problems> {
         let mut problems = Problems::default();
         let mut limits: Vec<Limit> = Vec::new();
@@ -173,7 +174,7 @@ impl Slo {
         problems.or(Slo { limits })
     }
 
-    /// The highest percentile it bounds.
+    /// Returns the highest percentile that is limited.
     pub fn deepest(&self) -> Option<f64> {
         let percent = self.limits.iter().filter_map(|limit| match limit.figure {
             Figure::Percentile(percent) => Some(percent),
@@ -182,14 +183,14 @@ impl Slo {
         percent.max_by(f64::total_cmp)
     }
 
-    /// The limits that more load can break: latencies and watts.
+    /// Returns the limits that more load can exceed: latencies and watts.
     pub fn ceilings(&self) -> impl Iterator<Item = &Limit> {
         self.limits
             .iter()
             .filter(|limit| limit.figure.is_from_above())
     }
 
-    /// As it may stand on a command line.
+    /// Returns the text for a command line.
     pub fn text(&self) -> String {
         let limits = self.limits.iter().map(|limit| limit.text.replace(' ', ""));
         limits.collect::<Vec<_>>().join(",")
@@ -205,7 +206,7 @@ fn wrong(what: impl Into<String>, help: impl Into<String>) -> Wrong {
     (what.into(), help.into())
 }
 
-/// Comparisons, the longer first.
+/// Comparison operators, the longer first.
 const COMPARISONS: [(&str, Option<bool>); 5] = [
     ("<=", Some(true)),
     (">=", Some(false)),
@@ -328,7 +329,7 @@ fn bound(figure: Figure, value: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// `50k`, `1.2M`, `800`.
+/// Parses `50k`, `1.2M`, `800`.
 pub(super) fn count(text: &str) -> Result<f64, String> {
     let factor = match split(text).map(|(_, unit)| unit) {
         Some("") => 1.0,

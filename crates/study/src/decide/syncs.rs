@@ -1,7 +1,7 @@
-//! How much of a load is synchronous: only such writes use a log device.
+//! Synchronous share of a load: only synchronous writes use a log device.
 //!
-//! Synchronous are writes with `O_SYNC`, `O_DSYNC` or force unit access, and each fsync, fdatasync or flush counts as one. Many trace
-//! formats record neither flushes nor force unit access: of their traces nothing is said.
+//! Synchronous are writes with `O_SYNC`, `O_DSYNC` or force unit access, and each fsync, fdatasync or flush counts as
+//! one. Many trace formats record neither flushes nor force unit access; for their traces, nothing is reported.
 
 use model::Op;
 use model::media::DriveConfig;
@@ -16,21 +16,21 @@ use crate::review::Workload;
 /// Trace formats that record flushes and force unit access.
 const RECORDED: [&str; 5] = ["blktrace", "blkparse", "biosnoop", "ftrace", "iolog"];
 
-/// At this share of synchronous writes and below, a log device is of no use.
+/// Share of synchronous writes at and below which a log device has no effect.
 pub const NEGLIGIBLE: f64 = 1e-3;
 
-/// How much of a load is synchronous.
+/// Synchronous share of a load.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Syncs {
-    /// Synchronous writes, flushes included, as a share of all writes; 0 where nothing is written.
+    /// Synchronous writes, including flushes, as a share of all writes; 0 if nothing is written.
     Share(f64),
     /// The trace's format does not record it.
     NotRecorded,
 }
 
 impl Syncs {
-    /// Of a load.
+    /// Returns the synchronous share of a load.
     pub fn of(load: &Load) -> Syncs {
         match &load.yours().workload {
             Workload::Jobs(jobs) => Syncs::Share(of_jobs(jobs)),
@@ -38,13 +38,13 @@ impl Syncs {
         }
     }
 
-    /// Whether a log device is of no use.
+    /// Checks whether a log device has no effect.
     pub fn needs_no_log(self) -> bool {
         matches!(self, Syncs::Share(share) if share <= NEGLIGIBLE)
     }
 }
 
-/// Whether a pool logs all writes, synchronous or not (`sync = "always"`).
+/// Checks whether a pool logs all writes, synchronous or not (`sync = "always"`).
 pub fn logs_all(pool: &PoolConfig<DriveConfig>) -> bool {
     pool.tiers.iter().any(|tier| match &tier.kind {
         Kind::IntentLog(config) => config.sync == SyncPolicy::Always,
@@ -52,7 +52,7 @@ pub fn logs_all(pool: &PoolConfig<DriveConfig>) -> bool {
     })
 }
 
-/// Weighted by the writes that each job keeps in flight.
+/// Returns the share, weighted by the writes that each job keeps in flight.
 fn of_jobs(jobs: &[Job]) -> f64 {
     let of = |job: &Job| {
         let share = match job.mix {

@@ -1,4 +1,4 @@
-//! S3's Table 1, how much may be written for five years, by its own arithmetic and by the right one.
+//! S3's Table 1, the bytes that may be written per day for five years, by its own arithmetic and corrected.
 
 use serde::Serialize;
 use text::problem::Problems;
@@ -6,26 +6,26 @@ use text::problem::Problems;
 use super::life::{DAY, DAYS};
 use crate::review::results::rounded;
 
-/// A row of S3's Table 1: what was printed, what its own units give, and what is right.
+/// A row of S3's Table 1: the printed value, the value by its own units, and the correct value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TableRow {
-    /// The ledger's row.
+    /// Id of the ledger's row.
     pub id: String,
-    /// What it is of.
+    /// Subject of the row.
     pub what: String,
-    /// As printed.
+    /// Printed value.
     pub printed: f64,
-    /// By the table's own arithmetic: a TB of 1000 GB of 1024 MB.
+    /// Value by the table's own arithmetic: a TB of 1000 GB of 1024 MB.
     pub own: f64,
-    /// In decimal units throughout.
+    /// Value in decimal units.
     pub right: f64,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// Where what was printed slips; empty if it does not.
+    /// Error in the printed value; empty if there is none.
     pub slip: String,
 }
 
-/// What Table 1 of S3 is about: writes that last five years, and mixed I/O of a mirror.
+/// Subject of S3's Table 1: writes that last five years, and mixed I/O of a mirror.
 struct Table {
     years: f64,
     /// Bytes of an I/O, in KiB.
@@ -41,10 +41,10 @@ const TABLE: Table = Table {
     copies: 2.0,
 };
 
-/// S3's Table 1 (rows S3-048, S3-049, S3-052, S3-053 of the ledger) computed anew from the drives' ratings.
+/// Recomputes S3's Table 1 (rows S3-048, S3-049, S3-052, S3-053 of the ledger) from the drives' ratings.
 ///
 /// # Errors
-/// The ledger or the catalogue lacks what it is made of: a defect.
+/// The ledger or the catalogue lacks an input: a defect.
 pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
     let ledger = crate::ledger::built_in()?;
     let printed = |id: &str| {
@@ -59,7 +59,7 @@ pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
         ("d7-p5600-1600", "S3-048", "S3-049"),
         ("p5800x-800", "S3-052", "S3-053"),
     ];
-    // How the second drive's I/Os were printed: scaled from the first one's.
+    // The second drive's I/Os were printed as scaled from the first one's.
     let mut first: Option<(f64, f64)> = None;
     for (drive, rate_id, io_id) in drives {
         let sheet = catalogue::drive(drive)?;

@@ -1,5 +1,5 @@
-//! What runs of one load with several seeds gave together: the figures that limits are held against, each with its interval, and
-//! what the slowest I/Os waited for.
+//! Combined results of one load with several seeds: the figures that are compared with limits, each with its interval,
+//! and what the slowest I/Os waited for.
 
 use model::media::DriveConfig;
 use model::{Gauge, Part};
@@ -18,12 +18,12 @@ struct Flow {
     bands: AnatomyBands,
 }
 
-/// A figure, and the interval in which it lies with 95 % probability, where that is known.
+/// A figure with its 95 % confidence interval, if known.
 type Known = (f64, Option<[f64; 2]>);
 
 type Direction = fn(&ThreadOutcome) -> &Measured;
 
-/// The directions that have latencies, in the order of [`Tally::flows`].
+/// Directions that have latencies, in the order of [`Tally::flows`].
 const DIRECTIONS: [(Of, &str, Direction); 3] = [
     (Of::Read, "reads", |thread| &thread.read),
     (Of::Write, "writes", |thread| &thread.write),
@@ -65,27 +65,27 @@ impl Flow {
     }
 }
 
-/// A figure that a limit is held against.
+/// A figure that is compared with a limit.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Reading {
-    /// The limit in words.
+    /// Text of the limit.
     pub limit: String,
-    /// The limit's unit.
+    /// Unit of the limit.
     pub unit: &'static str,
-    /// The figure, in that unit; null if it is not known (too few I/Os, or no rating).
+    /// The figure in that unit; null if unknown (too few I/Os, or no rating).
     pub value: Option<f64>,
-    /// Within which it lies with 95 % probability, where that is known.
+    /// 95 % confidence interval, if known.
     pub interval: Option<[f64; 2]>,
-    /// Whether it is within the limit; null if it is not known.
+    /// Whether it meets the limit; null if unknown.
     pub met: Option<bool>,
-    /// Room left as a share of the bound, negative outside.
+    /// Margin as a share of the bound, negative outside.
     pub room: Option<f64>,
     /// Whether it is a latency.
     #[serde(skip)]
     pub is_latency: bool,
-    /// Of a latency without a direction: which direction is the slowest.
+    /// For a latency without a direction: the slowest direction.
     pub slowest: Option<&'static str>,
-    /// Of a latency that is not known: which direction has too few I/Os to tell it.
+    /// For an unknown latency: the direction with too few I/Os.
     pub too_few: Option<&'static str>,
 }
 
@@ -94,26 +94,26 @@ pub struct Reading {
 pub struct Wait {
     /// `reads`, `writes` or `syncs`.
     pub direction: &'static str,
-    /// Percentile from which on I/Os are counted.
+    /// Percentile at and above which I/Os are counted.
     pub from_percent: f64,
-    /// The part of the anatomy that took most of their time.
+    /// The latency part that took most of their time.
     pub part: &'static str,
-    /// Its share of their time, 0 to 1.
+    /// Share of that part, 0 to 1.
     pub share: f64,
-    /// What it is a part of: `host`, `link`, `controller`, `dies`, `pool` or `limit`.
+    /// Place of the part: `host`, `link`, `controller`, `dies`, `pool` or `limit`.
     pub place: &'static str,
 }
 
-/// Runs of one load taken together.
+/// Combined runs of one load.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// The figures a review shows.
+    /// Figures as in a review.
     pub measurement: Measurement,
     flows: [Flow; 3],
 }
 
 impl Tally {
-    /// Of these runs of the same load.
+    /// Combines these runs of one load.
     pub fn of(runs: &[&Outcome]) -> Tally {
         Tally {
             measurement: measurement(runs, Keep::default()),
@@ -121,12 +121,12 @@ impl Tally {
         }
     }
 
-    /// Reads and writes a second.
+    /// Returns the IOPS of reads and writes.
     pub fn iops(&self) -> f64 {
         self.measurement.iops()
     }
 
-    /// The figure of a limit; `years` is what is known of the drive's life at this load.
+    /// Returns the figure of a limit; `years` is the drive's known lifetime at this load.
     pub fn reading(&self, limit: &Limit, years: Option<f64>) -> Reading {
         let mut slowest = None;
         let figure = match limit.figure {
@@ -153,7 +153,7 @@ impl Tally {
         }
     }
 
-    /// A latency of one direction in microseconds; `None` without I/Os of it, or with too few for a percentile.
+    /// Returns a latency of one direction in microseconds; `None` without such I/Os, or with too few for a percentile.
     pub fn latency_us(&self, of: Of, figure: Figure) -> Option<f64> {
         let at = DIRECTIONS.iter().position(|(known, ..)| *known == of)?;
         let (value, _) = self.flows[at].figure(figure)?;
@@ -170,7 +170,7 @@ impl Tally {
         }
     }
 
-    /// The directions a latency's limit is about that have I/Os.
+    /// Returns the directions with I/Os that a latency's limit applies to.
     fn wanted(&self, limit: &Limit) -> impl Iterator<Item = (&'static str, &Flow)> {
         let of_limit = limit.of;
         let all = DIRECTIONS.iter().zip(&self.flows);
@@ -180,14 +180,15 @@ impl Tally {
         wanted.map(|((_, name, _), flow)| (*name, flow))
     }
 
-    /// The first direction that has too few I/Os for a latency's limit.
+    /// Returns the first direction that has too few I/Os for a latency's limit.
     fn too_few(&self, limit: &Limit) -> Option<&'static str> {
         let mut wanted = self.wanted(limit).filter(|_| limit.figure.is_latency());
         let found = wanted.find(|(_, flow)| flow.figure(limit.figure).is_none());
         found.map(|(name, _)| name)
     }
 
-    /// The largest figure among the directions a latency's limit is about; `None` if one that has I/Os has too few of them.
+    /// Returns the largest figure among the directions that a latency's limit applies to; `None` if one of them has
+    /// too few I/Os.
     fn slowest(&self, limit: &Limit) -> Option<(&'static str, Known)> {
         let mut worst: Option<(&str, Known)> = None;
         for (name, flow) in self.wanted(limit) {
@@ -199,7 +200,8 @@ impl Tally {
         worst
     }
 
-    /// What the I/Os that break a limit waited for: those of its slowest direction, from its percentile on.
+    /// Returns what the I/Os that exceed a limit waited for: those of its slowest direction, at and above its
+    /// percentile.
     pub fn wait(&self, limit: &Limit) -> Option<Wait> {
         let (direction, _) = self.slowest(limit)?;
         let index = DIRECTIONS
@@ -223,14 +225,14 @@ impl Tally {
         })
     }
 
-    /// Bytes of the host's writes a second.
+    /// Returns the host's write rate in bytes per second.
     pub fn written_bytes_a_second(&self) -> f64 {
         let writes = self.measurement.write.as_ref();
         writes.map_or(0.0, |writes| writes.mb_s * 1e6)
     }
 }
 
-/// Of drives side by side gauges add up: told is the busiest member of a pool, and the mean of a RAID-0's.
+/// Replaces sums of gauges over several drives: the busiest member of a pool, and the mean of a RAID-0's drives.
 pub(super) fn tell_busiest(
     measurement: &mut Measurement,
     outcomes: &[&Outcome],
@@ -267,11 +269,11 @@ pub(super) fn tell_busiest(
     }
 }
 
-/// Busy for at least this share of the time, a part has no more to give.
+/// Utilisation at and above which a part is saturated.
 const FULL: f64 = 0.95;
 
-/// What has no more to give, if anything: the busiest of `controller`, `link`, `dies` and the `host`'s cores that run so many
-/// threads, and the share of the time for which it is busy.
+/// Returns what is saturated, if anything: the busiest of `controller`, `link`, `dies` and the `host`'s cores with
+/// this number of threads, and its utilisation.
 pub fn busiest(measured: &Measurement, threads: u32) -> Option<(&'static str, f64)> {
     let host = measured
         .host_cores
@@ -289,7 +291,7 @@ pub fn busiest(measured: &Measurement, threads: u32) -> Option<(&'static str, f6
         .max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// What a part of a latency is spent in.
+/// Returns the place in which a part of the latency is spent.
 pub(super) fn place(part: Part) -> &'static str {
     match part {
         Part::ThreadBusy | Part::HostSubmission | Part::QueueSlot | Part::HostCompletion => "host",

@@ -1,7 +1,8 @@
-//! A load as it is: a job file, a trace, or writes at a rate, run with several seeds from one state.
+//! A load of fixed work: a job file, a trace, or writes at a rate, run with several seeds from one state.
 //!
-//! A decision needs what a load does once it is under way, not all of its hours: each job runs for at most so long
-//! ([`Load::at_most`], longer on slow drives), and answers say so. Traces run whole, since what they ask for changes as they go.
+//! A decision needs the steady behaviour of a load, not its full length. So each job runs for a limited time
+//! ([`Load::at_most`], longer on slow drives), and answers state that. Traces run whole, since their load changes over
+//! time.
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work};
@@ -17,55 +18,55 @@ use super::rate::{self, Offered};
 use super::slo::Slo;
 use crate::review::{Workload, Yours};
 
-/// Seeds, the state and the host of runs.
+/// Seeds, state and host of runs.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// The host.
+    /// Host of the drives.
     pub host: HostSheet,
-    /// The state drives begin in.
+    /// Initial state of the drives.
     pub state: Precondition,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: u32,
 }
 
-/// A load in words.
+/// Description of a load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LoadFacts {
-    /// The file's name, or what was asked for.
+    /// Name of the file, or the user's request.
     pub source: String,
-    /// The job file, or how a trace is replayed.
+    /// Text of the job file, or the parameters of a trace's replay.
     pub text: String,
-    /// The longest that a job runs, in seconds; null where nothing was cut.
+    /// Maximum run time of a job in seconds; null if no job was shortened.
     pub at_most_seconds: Option<f64>,
-    /// 10^6 bytes a second that were to be written; null where no rate was asked for.
+    /// Requested write rate in 10^6 bytes per second; null if none was requested.
     pub asked_mb_s: Option<f64>,
-    /// I/Os a second that arrive in all (open loop); null where no rate was asked for.
+    /// Total arrival rate in IOPS (open loop); null if none was requested.
     pub offered_iops: Option<f64>,
 }
 
-/// A load.
+/// A load with its limits.
 #[derive(Clone, Debug)]
 pub struct Load {
     yours: Yours,
-    /// The longest that a job is counted for, if that cut one.
+    /// Maximum counted time of a job, if it shortened one.
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
     offered_iops: Option<f64>,
-    /// What is done with a trace's addresses beyond a drive.
+    /// Treatment of a trace's addresses beyond the end of a drive.
     beyond: Beyond,
 }
 
-/// The longest run before counting begins, as a share of the counted time.
+/// Maximum warm-up time, as a divisor of the counted time.
 const RAMP: u64 = 4;
 
-/// I/Os of a direction, all seeds together, below which a job that was cut runs longer, and by how much: as many as leave some beyond
-/// the 99th percentile.
+/// I/Os of a direction over all seeds, below which a shortened job runs longer, and by which factor: enough for some
+/// I/Os beyond p99.
 const FEWEST: u64 = 4_000;
 const LONGER: u64 = 20;
 
-/// Whether reads, writes or syncs are too few.
+/// Checks whether there are too few reads, writes or syncs.
 fn is_short(outcomes: &[Outcome]) -> bool {
     let threads = || outcomes.iter().flat_map(|one| &one.threads);
     let counts: [u64; 3] = [
@@ -78,7 +79,7 @@ fn is_short(outcomes: &[Outcome]) -> bool {
 }
 
 impl Load {
-    /// A job file or trace of a user's, as long as it says.
+    /// Returns a user's job file or trace, with its own length.
     pub fn new(yours: Yours) -> Load {
         Load {
             yours,
@@ -89,14 +90,14 @@ impl Load {
         }
     }
 
-    /// The same, with this done with a trace's addresses beyond a drive; else they are folded into it.
+    /// Returns the load with this treatment of a trace's addresses beyond a drive; the default wraps them.
     #[must_use]
     pub fn beyond(mut self, beyond: Beyond) -> Load {
         self.beyond = beyond;
         self
     }
 
-    /// The state before it.
+    /// Returns the state before the load.
     pub fn begins(&self, start: Start) -> Precondition {
         match &self.yours.workload {
             Workload::Jobs(jobs) => start.before_jobs(jobs),
@@ -104,10 +105,10 @@ impl Load {
         }
     }
 
-    /// Jobs in the text of a job file.
+    /// Returns the jobs in the text of a job file.
     ///
     /// # Errors
-    /// Everything wrong with it.
+    /// All problems of the text.
     pub fn of_text(source: &str, text: String) -> Result<Load, Problems> {
         let surroundings = Surroundings {
             environment: &|_| None,
@@ -122,7 +123,7 @@ impl Load {
         }))
     }
 
-    /// The same with no job that is counted for longer than this.
+    /// Returns the load with no job counted for longer than this.
     #[must_use]
     pub fn at_most(mut self, most: Span) -> Load {
         if let Workload::Jobs(jobs) = &self.yours.workload {
@@ -132,7 +133,7 @@ impl Load {
         self
     }
 
-    /// The same with every job counted for so long, if that is longer than it says.
+    /// Returns the load with every job counted for this time, if that is longer than its own.
     #[must_use]
     pub fn counted_longer(mut self, runtime: Span) -> Load {
         if let Workload::Jobs(jobs) = &mut self.yours.workload {
@@ -143,17 +144,17 @@ impl Load {
         self
     }
 
-    /// The same, which is to write so many 10^6 bytes a second.
+    /// Returns the load with a requested write rate in 10^6 bytes per second.
     #[must_use]
     pub fn writing(mut self, mb_s: f64) -> Load {
         self.asked_mb_s = Some(mb_s);
         self
     }
 
-    /// The same, with its I/Os arriving at this rate (open loop).
+    /// Returns the load with its I/Os arriving at this rate (open loop).
     ///
     /// # Errors
-    /// It is a trace, or a job cannot be given a rate.
+    /// It is a trace, or a job cannot have a rate.
     pub fn at_rate(mut self, offered: Offered) -> Result<Load, Problems> {
         let Workload::Jobs(jobs) = &mut self.yours.workload else {
             let what = "--rate: a trace is replayed at its own pace";
@@ -165,7 +166,7 @@ impl Load {
         Ok(self)
     }
 
-    /// The same at the rate that limits ask for in all, if they do and it has no pace of its own.
+    /// Returns the load at the total rate that limits require, if any, and if it has no pace of its own.
     #[must_use]
     pub fn at_rate_of(self, slo: &Slo) -> Load {
         match Offered::asked_by(slo) {
@@ -174,12 +175,12 @@ impl Load {
         }
     }
 
-    /// I/Os a second that arrive in all, where a rate was asked for.
+    /// Returns the total arrival rate in IOPS, if one was requested.
     pub fn offered_iops(&self) -> Option<f64> {
         self.offered_iops
     }
 
-    /// Mean bytes of the I/Os that arrive, where a rate was asked for.
+    /// Returns the mean bytes of the arriving I/Os, if a rate was requested.
     pub fn mean_bytes(&self) -> Option<f64> {
         match &self.yours.workload {
             Workload::Jobs(jobs) => self.offered_iops.map(|_| rate::mean_bytes_of(jobs)),
@@ -187,12 +188,12 @@ impl Load {
         }
     }
 
-    /// Whether it sets its own pace, as recorded.
+    /// Checks whether it is a trace, which has its own pace.
     pub fn is_trace(&self) -> bool {
         matches!(self.yours.workload, Workload::Trace(_))
     }
 
-    /// What it is.
+    /// Returns the description of the load.
     pub fn facts(&self) -> LoadFacts {
         LoadFacts {
             source: self.yours.source.clone(),
@@ -203,12 +204,12 @@ impl Load {
         }
     }
 
-    /// What was asked for, for [`crate::review::check`].
+    /// Returns the user's workload, for [`crate::review::check`].
     pub fn yours(&self) -> &Yours {
         &self.yours
     }
 
-    /// What runs, with no job that is counted for longer than `most`.
+    /// Returns the work, with no job counted for longer than `most`.
     fn work(&self, most: Option<Span>) -> Work {
         match (&self.yours.workload, most) {
             (Workload::Jobs(jobs), None) => Work::Jobs(jobs.clone()),
@@ -227,8 +228,8 @@ impl Load {
         }
     }
 
-    /// Outcomes with every seed on a drive. `go_on` is told the share that is done, as if a job that may run again does; it must not
-    /// stop what is to be judged.
+    /// Runs the load with every seed on a drive and returns the outcomes. `go_on` is called with the completed share,
+    /// assuming that a job that may run again does. It must not stop runs that will be judged.
     ///
     /// # Errors
     /// The load does not fit the drive.

@@ -1,4 +1,4 @@
-//! Which one is taken, by what, and what is not told apart.
+//! Tests of the recommended candidate, the criteria and ties.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! A measured run and its drive's model side by side: what bound it, which condition explains it, what each option costs.
+//! A measured run compared with its drive's model: its bottleneck, the condition that explains it, and the cost of
+//! each option.
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Lab, Machine};
@@ -22,87 +23,87 @@ use crate::ledger::support;
 use crate::review::results::rounded;
 use crate::review::shape::Shape;
 
-/// The drive, and how its model runs.
+/// The drive, and the conditions of its model's runs.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The drive that was measured.
+    /// The measured drive.
     pub drive: DriveSheet,
-    /// The host.
+    /// Host of the drive.
     pub host: HostSheet,
-    /// The state that the drive is taken to have been in.
+    /// Assumed state of the drive during the measurement.
     pub state: Precondition,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many; at least 1.
+    /// Number of seeds; at least 1.
     pub seeds: u32,
 }
 
-/// What is known of one run of the file.
+/// Results on one run of the file.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
     /// Names of its jobs.
     pub run: String,
-    /// What bound it.
+    /// Bottleneck of the run.
     pub bound: Bound,
-    /// What follows from that, in sentences; empty where that depends on more.
+    /// Consequences, in sentences; empty if they depend on more information.
     pub follows: Vec<String>,
-    /// What the file says.
+    /// Figures in the file.
     pub measured: Facts,
-    /// In what it was measured otherwise than a model runs it.
+    /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
-    /// What became slower or faster while it ran, and what it may have been; null if nothing says that anything did.
+    /// What became slower or faster during the run, with possible causes; null without any sign of a change.
     pub change: Option<Change>,
-    /// What the drive's model says; null if none was named.
+    /// Results of the drive's model; null if no drive was named.
     pub model: Option<Modelled>,
 }
 
-/// What the drive's model says of a run.
+/// Results of a drive's model on a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Modelled {
-    /// The drive.
+    /// Name of the drive.
     pub drive: String,
-    /// How well its model is known.
+    /// Support level of its model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// What the data sheet says of the pattern; null if nothing is rated.
+    /// The data sheet's rating for the pattern; null if there is none.
     pub rating: Option<Rating>,
-    /// Measured over rated.
+    /// Measured value divided by the rating.
     pub of_rating: Option<f64>,
-    /// The run as the file says it was made.
+    /// The run as the file describes it.
     pub as_asked: Trial,
-    /// Whether that agrees with what was measured.
+    /// Whether that agrees with the measurement.
     pub as_asked_agrees: bool,
-    /// Under other conditions; of two at once only those that explain it.
+    /// Runs under other conditions; pairs of conditions only if they explain the run.
     pub conditions: Vec<Trial>,
-    /// Keys of the conditions that explain what was measured, the nearest first; empty where the run as asked is as near. They do
-    /// alike: which of them it was, what was measured does not tell.
+    /// Keys of the conditions that explain the measurement, the closest first; empty if the run as described is as
+    /// close. The measurement does not distinguish between these conditions.
     pub explained_by: Vec<String>,
-    /// Whether the model, so explained, agrees with what was measured.
+    /// Whether the model agrees with the measurement under the explaining condition.
     pub agrees: bool,
-    /// Without each option that may hold it back, under the condition that explains it.
+    /// Runs without each option that may limit it, under the explaining condition.
     pub options: Vec<Trial>,
-    /// Where the time goes, under that condition.
+    /// Latency breakdown under that condition.
     pub anatomy: Vec<SideAnatomy>,
-    /// What reaches the rating.
+    /// Settings that reach the rating.
     pub advice: Option<Advice>,
-    /// How warm the drive becomes under that condition; null of a pool, and where no power is modelled.
+    /// Temperature of the drive under that condition; null for a pool, and without a power model.
     pub heat: Option<Heat>,
 }
 
-/// A model farther off than this says nothing of what bound the measured run.
+/// Maximum error at which the model's bottleneck is assumed for the measured run.
 const NEAR: f64 = 0.35;
-/// A condition explains a difference if it takes away at least this share of it.
+/// Minimum share of a difference that a condition must remove to explain it.
 const TAKEN: f64 = 0.4;
-/// What removes less than this does not hold a run back.
+/// Minimum gain in rate at which a removed option counts as a limit.
 pub const GAIN: f64 = 1.1;
-/// A part on which I/Os spend this share of their time bounds them.
+/// Share of latency at and above which a part is the bottleneck.
 const HELD_BACK: f64 = 0.2;
 
-/// Takes a run apart; without a drive by the file alone.
+/// Analyses a run; without a drive, by the file alone.
 ///
 /// # Errors
-/// Its jobs cannot run on the drive, or the file does not have them.
+/// Its jobs cannot run on the drive, or the file does not contain them.
 pub fn explain(
     run: &Run,
     request: Option<&Request>,
@@ -157,7 +158,8 @@ pub fn explain(
 }
 
 impl Answer {
-    /// Adds what follows from the bound. What is bound by syncs is told of no deeper queues and no more threads.
+    /// Adds the consequences of the bottleneck. If syncs are the bottleneck, deeper queues and more threads are not
+    /// recommended.
     fn follow(&mut self, run: &Run, drive: Option<&DriveSheet>) {
         if self.bound.by != "sync" {
             return;
@@ -237,7 +239,8 @@ fn modelled(
     Ok((modelled, bound))
 }
 
-/// What is rated for the pattern, and what reaches it: of the drive and host as asked, in the state that explains the run.
+/// Returns the rating for the pattern, and settings that reach it, with the drive and host as described, in the state
+/// that explains the run.
 fn rated(
     run: &Run,
     request: &Request,
@@ -253,7 +256,7 @@ fn rated(
     let new = rating.as_ref().is_some_and(|rating| rating.of_new_drive);
     states.extend(new.then_some(Precondition::Fresh));
     states.dedup();
-    // What is to be changed is not kept.
+    // Settings that will be changed are not kept.
     let case = Case {
         state: case.state,
         ..base.clone()
@@ -263,7 +266,7 @@ fn rated(
     Ok((rating, advice))
 }
 
-/// The jobs without rates, which say nothing of a pattern.
+/// Returns the jobs without rate limits, which are not part of a pattern.
 fn unpaced(run: &Run) -> Vec<workload::job::Job> {
     let bare = |job: &workload::job::Job| workload::job::Job {
         rate: [None; 3],
@@ -274,7 +277,8 @@ fn unpaced(run: &Run) -> Vec<workload::job::Job> {
     run.jobs.iter().map(bare).collect()
 }
 
-/// Every condition, and those that explain what was measured, the nearest first; two at once where no single one does.
+/// Runs every condition, and returns those that explain the measurement, the closest first; pairs of conditions if no
+/// single one does.
 fn conditions(
     run: &Run,
     request: &Request,
@@ -284,7 +288,7 @@ fn conditions(
 ) -> (Vec<Trial>, Vec<(Cause, Seen)>) {
     let causes = causes::conditions(base, &request.drive);
     let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
-    // A condition that cannot be (512 B on a drive of 4 KiB blocks) is none.
+    // A condition that is impossible (512 B on a drive with 4 KiB blocks) is dropped.
     let seen = runs.run(&cases).into_iter().map(Result::ok);
     let seen: Vec<(Cause, Seen)> = causes
         .into_iter()
@@ -319,7 +323,7 @@ fn conditions(
     (trials, near.collect())
 }
 
-/// Each option taken away.
+/// Runs with each option removed.
 fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
     let causes = causes::options(case);
     let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
@@ -330,7 +334,7 @@ fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
     trials.collect()
 }
 
-/// What bounds a run, by its model.
+/// Returns the bottleneck of a run, by its model.
 fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Bound {
     let by_file = run.bound();
     if matches!(by_file.by, "rate" | "sync") {
@@ -393,7 +397,8 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
     }
 }
 
-/// Syncs that the file does not time, if the model does at least twice as much without them.
+/// Returns syncs as the bottleneck if the file does not time them and the model is at least twice as fast without
+/// them.
 fn held_by_syncs(run: &Run, options: &[Trial]) -> Option<Bound> {
     let without = options.iter().find(|trial| trial.key == "sync")?;
     (without.factor >= 1.0 / syncs::BOUND).then(|| {
@@ -409,7 +414,7 @@ fn held_by_syncs(run: &Run, options: &[Trial]) -> Option<Bound> {
     })
 }
 
-/// The queue or the threads, if more of them do more.
+/// Returns the queue or the threads as the bottleneck, if more of them are faster.
 fn held_by_its_jobs(threads: &str, options: &[Trial]) -> Option<Bound> {
     let gain = |key: &str| {
         let found = options.iter().find(|trial| trial.key == key);
@@ -440,7 +445,7 @@ fn held_by_its_jobs(threads: &str, options: &[Trial]) -> Option<Bound> {
     None
 }
 
-/// A place in words.
+/// Returns a place as text.
 fn named(place: &str, drive: &DriveConfig) -> &'static str {
     match (place, drive) {
         ("link", _) => "the link or data path",

@@ -1,11 +1,13 @@
-//! Causes that may stand between a measured run and its drive's rating, each as a change of the case that is run.
+//! Possible causes of a difference between a measured run and its drive's rating, each as a change of the simulated
+//! case.
 //!
-//! *Conditions* are what a file of results does not say: the drive's state, its link, its power, where a partition begins, the
-//! host. Each is applied, and the one that comes nearest to what was measured explains it. *Options* are what the file does say:
-//! depth, threads, alignment, syncs, pauses. Each is removed, and what comes out says what it costs. To add a cause: a function
-//! here and its line in [`conditions`] or [`options`]. Two conditions at once are in [`super::pairs`].
+//! *Conditions* are unknown from a file of results: the drive's state, its link, its power, the start of a partition,
+//! the host. Each is applied, and the one that comes closest to the measurement explains it. *Options* are in the
+//! file: depth, threads, alignment, syncs, pauses. Each is removed, and the result shows its cost. To add a cause: a
+//! function here and its line in [`conditions`] or [`options`]. Pairs of conditions are in [`super::pairs`].
 //!
-//! Left out, because no model has them: heat (but see [`super::heat`]), file systems, the page cache, other users of the drive.
+//! Not covered, because no model has them: heat (but see [`super::heat`]), file systems, the page cache, other users
+//! of the drive.
 
 use catalogue::DriveSheet;
 use model::Span;
@@ -17,29 +19,30 @@ use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 use super::file::depth_of;
 use super::runs::Case;
 
-/// What a cause is about: of one kind there is one at a time.
+/// Subject of a cause; only one cause of each subject applies at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum About {
-    /// What the drive holds.
+    /// Data on the drive.
     State,
-    /// The lanes and generation of its link.
+    /// Lanes and generation of its link.
     Link,
-    /// Where its partition or file begins.
+    /// Start of its partition or file.
     Alignment,
     /// Its power governor.
     Power,
-    /// How worn it is.
+    /// Its wear.
     Wear,
-    /// How long it has been powered.
+    /// Time since power-on.
     Uptime,
-    /// The host.
+    /// The host of the drive.
     Host,
     /// An option of the file.
     Option,
 }
 
 impl About {
-    /// What shows on the machine whether it was so; nothing of options, which the file tells.
+    /// Returns how to find out on the machine whether the condition applied; `None` for options, which are in the
+    /// file.
     pub const fn to_tell(self) -> Option<&'static str> {
         match self {
             About::State => Some(
@@ -64,18 +67,18 @@ impl About {
     }
 }
 
-/// A cause, and the case that has it (a condition) or does not (an option).
+/// A cause, and the case that has it (a condition) or does not have it (an option).
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// What it is about.
+    /// Subject of the cause.
     pub about: About,
-    /// A word for programs.
+    /// Identifier for programs.
     pub key: String,
-    /// In words.
+    /// Description of the cause.
     pub what: String,
-    /// What shows on the machine whether it was so.
+    /// How to find out on the machine whether it applied.
     pub to_tell: Vec<&'static str>,
-    /// What is run.
+    /// The simulated case.
     pub case: Case,
 }
 
@@ -91,14 +94,14 @@ impl Cause {
     }
 }
 
-/// The unit in which drives store and move data.
+/// Unit in which drives store and transfer data, in bytes.
 const UNIT: u32 = 4096;
-/// How many times as deep a queue is tried.
+/// Factor by which a deeper queue is tried.
 const DEEPER: u32 = 8;
-/// The most in flight that is tried.
+/// Maximum queue depth that is tried.
 pub(crate) const DEEPEST: u32 = 1024;
 
-/// Conditions under which the run may have been made, other than those of the case.
+/// Returns possible conditions of the run, other than those of the case.
 pub fn conditions(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let mut all = states(base);
     all.extend(links(base));
@@ -108,7 +111,7 @@ pub fn conditions(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     all
 }
 
-/// Options of the file that may hold it back, each taken away.
+/// Returns options of the file that may limit it, each removed.
 pub fn options(base: &Case) -> Vec<Cause> {
     let all = [
         deeper(base),
@@ -127,7 +130,7 @@ fn writes(base: &Case) -> bool {
 }
 
 fn states(base: &Case) -> Vec<Cause> {
-    // What is written in place is the same drive in any state.
+    // A medium that is written in place is the same drive in any state.
     use DriveConfig::{Hdd, Ram, XPoint};
     if matches!(base.machine.drive(), XPoint(_) | Ram(_) | Hdd(_)) {
         return Vec::new();
@@ -175,7 +178,7 @@ fn states(base: &Case) -> Vec<Cause> {
         .collect()
 }
 
-/// A volume is the same in any state, but for its credits.
+/// A volume is the same in any state, except for its credits.
 fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
     let saves = |limits: &Limits| {
         let mut all = [limits.iops, limits.bytes].into_iter().flatten();
@@ -232,7 +235,7 @@ fn links(base: &Case) -> Vec<Cause> {
     all.into_iter().filter_map(slower).collect()
 }
 
-/// The drive with a link so many times slower.
+/// Returns the drive with a link that is slower by this factor.
 fn with_link(drive: &DriveConfig, factor: u64) -> Option<DriveConfig> {
     let mut drive = drive.clone();
     match &mut drive {
@@ -240,7 +243,7 @@ fn with_link(drive: &DriveConfig, factor: u64) -> Option<DriveConfig> {
         DriveConfig::XPoint(config) => {
             let timing = &mut config.timing;
             timing.link_ps_per_byte *= factor;
-            // Nothing is moved faster than the link takes it.
+            // No data path is faster than the link.
             for path in [
                 &mut timing.read_path_ps_per_byte,
                 &mut timing.write_path_ps_per_byte,
@@ -319,7 +322,7 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     all.into_iter().flatten().collect()
 }
 
-/// Hosts whose cores sleep or do not, unlike the case's.
+/// Returns hosts whose cores sleep or do not, in contrast to the case's host.
 fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let sleeps = !base.machine.host().idle_states.is_empty();
     let (key, what, name) = match sleeps {
@@ -350,7 +353,7 @@ fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     )]
 }
 
-/// The job without an engine that has one I/O in flight.
+/// Returns the job with an asynchronous engine instead of one with a single I/O in flight.
 fn asynchronous(job: &Job) -> Job {
     if job.engine.asynchronous() {
         return job.clone();
@@ -398,7 +401,7 @@ fn deeper(base: &Case) -> Option<Cause> {
 }
 
 fn more_threads(base: &Case) -> Option<Cause> {
-    // A rate is that of each thread.
+    // A rate applies to each thread.
     if base.jobs.iter().any(is_paced) {
         return None;
     }
@@ -428,7 +431,7 @@ fn more_threads(base: &Case) -> Option<Cause> {
     ))
 }
 
-/// Whether every I/O that is a whole number of units begins at one.
+/// Checks whether every I/O of a whole number of units begins at a unit.
 fn is_aligned(job: &Job) -> bool {
     let starts = match job.offset {
         Extent::Bytes(start) => start % u64::from(UNIT) == 0,
@@ -437,7 +440,7 @@ fn is_aligned(job: &Job) -> bool {
     starts && job.block_align.iter().all(|align| align % UNIT == 0)
 }
 
-/// Whether it moves parts of units.
+/// Checks whether the job transfers parts of units.
 fn has_parts(job: &Job) -> bool {
     let part = |sizes: &BlockSizes| matches!(sizes, BlockSizes::Fixed(bytes) if bytes % UNIT != 0);
     job.block_sizes.iter().any(part)
@@ -530,7 +533,7 @@ fn unsynced(job: &Job) -> Job {
     }
 }
 
-/// Whether it has a rate or pauses.
+/// Checks whether the job has a rate limit or pauses.
 fn is_paced(job: &Job) -> bool {
     job.think.is_some() || job.rate.iter().any(Option::is_some)
 }
@@ -578,7 +581,7 @@ fn awake(base: &Case) -> Option<Cause> {
     ))
 }
 
-/// The job without anything that holds it back, with so many threads and so many in flight each.
+/// Returns the job without limits, with this number of threads and this depth of each.
 pub(crate) fn unhindered(job: &Job, threads: u32, depth: u32) -> Job {
     let job = asynchronous(job);
     Job {

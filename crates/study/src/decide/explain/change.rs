@@ -1,12 +1,13 @@
-//! What became slower (or faster) while a run was measured, and what it may have been: an SLC cache that was full, a new drive that
-//! began to collect, heat.
+//! A change of rate during a measured run, with possible causes: a full SLC cache, the start of garbage collection on
+//! a new drive, heat.
 //!
-//! A log of rates has the moment and both levels. The levels are held against the model's rates in its states, the bytes that were
-//! written until then against its SLC cache and its capacity, the moment and the share that was left against the drive's temperature
-//! ([`super::heat`]). Reads neither fill a cache nor need blocks, so what slows reads alone is heat or somebody else. A rate that
-//! swings is heat or a cache that empties while it is written; the bytes of a swing tell, where the cache is known. What the input
-//! does not show is said, with what to run to tell. Left out: heat within a run of the model (a served drive has it); more levels
-//! than two.
+//! A log of rates shows the time and both levels. The levels are compared with the model's rates in its states; the
+//! bytes written until then with its SLC cache and its capacity; the time and the remaining share with the drive's
+//! temperature ([`super::heat`]). Reads neither fill a cache nor need free blocks, so a slowdown of reads alone is
+//! caused by heat or by another user. A rate that alternates between two levels is caused by heat or by a cache that
+//! empties while it is written; the bytes per period distinguish them if the cache is known. If the input is not
+//! sufficient, the answer states that, with a run that would be. Not modelled: heat within a run of the model (a
+//! served drive has it); more than two levels.
 
 use catalogue::DriveSheet;
 use model::media::DriveConfig;
@@ -19,28 +20,29 @@ use super::heat::{Fall, Heat};
 use super::runs::Trial;
 use super::steadiness::{Step, Swings};
 
-/// A change, and what it may have been.
+/// A change of rate, with possible causes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Change {
-    /// What is seen.
+    /// Description of the observation.
     pub text: String,
-    /// What fits it: `slc`, `emptying` (an SLC cache), `collection`, `heat`, `others` (other users of drive or host); several if it does not tell them apart.
+    /// Causes that fit: `slc`, `emptying` (an SLC cache), `collection`, `heat`, `others` (other users of drive or
+    /// host); several if they cannot be distinguished.
     pub causes: Vec<&'static str>,
-    /// What to run to tell them apart, or to be sure.
+    /// A run that would distinguish the causes, or confirm one.
     pub to_tell: String,
-    /// What heat would have to be, of a fall on a drive whose power is modelled.
+    /// Conditions under which heat would be the cause, for a drop on a drive with a power model.
     pub as_heat: Option<Fall>,
 }
 
-/// A level within this factor of a rate of the model is that rate.
+/// Maximum factor between a level and a rate of the model that are equal.
 const NEAR: f64 = 1.25;
-/// Bytes written until a cache is full: between these times its size.
+/// Bounds for the bytes written until a cache is full, as multiples of its size.
 const FULL: (f64, f64) = (0.4, 3.0);
-/// A drive begins to collect once this share of its capacity has been written.
+/// Share of its capacity after which a new drive begins garbage collection.
 const WRITTEN: f64 = 0.5;
 
-/// What changed in a run; `None` if nothing says that something did. Of a drive: its sheet, and what its model does as asked and under
-/// each condition.
+/// Returns the change in a run; `None` without any sign of one. `drive`: its sheet, and the results of its model as
+/// described and under each condition.
 pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> {
     let steadiness = &run.facts.steadiness;
     if let Some(swings) = &steadiness.swings {
@@ -54,14 +56,14 @@ pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> 
     }
 }
 
-/// Bytes a second of a direction.
+/// Returns the rate of a direction in bytes per second.
 fn rate(run: &Run, direction: &str) -> f64 {
     let sides = run.facts.sides.iter();
     let of_direction = sides.filter(|side| side.direction == direction);
     of_direction.map(|side| side.mb_s * 1e6).sum()
 }
 
-/// The rate was uneven, and without a log nothing shows when.
+/// Returns the change for an uneven rate without a log, which does not show the time.
 fn unseen(run: &Run) -> Change {
     let causes = match rate(run, "writes") > 0.0 {
         true => vec!["slc", "collection", "heat", "others"],
@@ -128,7 +130,7 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
             };
             text += &cache_beside(nand);
             causes = of_writes(sheet, nand, written, &names);
-            // Both at the same time do happen.
+            // Both do occur at the same time.
             let is_due = heat
                 .as_ref()
                 .is_some_and(|heat| heat.is_due(step.at_seconds));
@@ -149,7 +151,7 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
     }
 }
 
-/// Of the rate before the fall: of the state that does it, or as asked.
+/// Returns the heat at the rate before the drop: of the state with that rate, or as described.
 fn heat(sheet: &DriveSheet, rates: &[&Trial], before: Option<&Trial>) -> Option<Heat> {
     let trial = before.or(rates.first().copied())?;
     Heat::of(sheet, trial.watts)
@@ -181,7 +183,7 @@ fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) ->
                 bytes_decimal(written)
             );
             text += &cache_beside(nand);
-            // What goes through many times a cache's size at the full rate is not held by it.
+            // A cache cannot be the cause if many times its size is written at the full rate.
             let fits = nand
                 .and_then(slc_bytes)
                 .is_some_and(|bytes| written <= FULL.1 * bytes);
@@ -202,7 +204,7 @@ fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) ->
     }
 }
 
-/// The levels beside the rates of the model that are near them.
+/// Returns the levels together with the model's rates that are close to them.
 fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
     let one = |when: &str, level: f64, trial: &Option<&Trial>| match trial {
         Some(trial) => format!(
@@ -222,7 +224,7 @@ fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
     one("before", levels[0], &names[0]) + &one("after", levels[1], &names[1])
 }
 
-/// The state or limit of the model whose rate is nearest to a level, if one is near.
+/// Returns the state or limit of the model whose rate is closest to a level, if one is close.
 fn nearest<'a>(rates: &[&'a Trial], level: f64) -> Option<&'a Trial> {
     let off = |trial: &&Trial| libm::log(trial.iops.max(1e-9) / level.max(1e-9)).abs();
     let near = rates
@@ -232,7 +234,7 @@ fn nearest<'a>(rates: &[&'a Trial], level: f64) -> Option<&'a Trial> {
     (off(&near) <= libm::log(NEAR)).then_some(near)
 }
 
-/// Bytes that an SLC cache takes.
+/// Returns the bytes of an SLC cache.
 fn slc_bytes(config: &NandConfig) -> Option<f64> {
     let slc = config.slc.as_ref()?;
     let shape = config.check().ok()?;
@@ -251,7 +253,7 @@ fn cache_beside(nand: Option<&NandConfig>) -> String {
     }
 }
 
-/// What fits a fall of writes on a drive that is known.
+/// Returns the causes that fit a drop of writes on a known drive.
 fn of_writes(
     sheet: &DriveSheet,
     nand: Option<&NandConfig>,
@@ -261,7 +263,7 @@ fn of_writes(
     let is = |trial: &Option<&Trial>, keys: &[&str]| {
         trial.is_some_and(|it| keys.iter().any(|key| it.key.starts_with(key)))
     };
-    // What is written in place has neither a cache of this kind nor blocks to collect.
+    // A medium that is written in place has neither such a cache nor garbage collection.
     let Some(config) = nand else {
         return vec!["heat", "others"];
     };

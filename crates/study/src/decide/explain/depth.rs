@@ -1,7 +1,9 @@
-//! The fewest I/Os in flight with which a drive does 95 % of its rating (or of the most that its model does), found by simulation.
+//! The smallest queue depth at which a drive reaches 95 % of its rating (or of its model's maximum), found by
+//! simulation.
 //!
-//! For 1, 2, 4 ... threads the depth is halved; the smallest product wins, and of equals the one with fewer threads. It takes for
-//! granted that a deeper queue does no less. Left out: depths between powers of two, where a smaller one may do.
+//! For 1, 2, 4 ... threads the depth is bisected. The smallest product wins; of equal products, the one with fewer
+//! threads. The search assumes that a deeper queue is never slower. Not searched: depths between powers of two, where
+//! a smaller one may suffice.
 
 use catalogue::HostSheet;
 use model::media::Precondition;
@@ -13,32 +15,32 @@ use super::causes::{DEEPEST, unhindered};
 use super::runs::{Case, Runs};
 use crate::review::results::rounded;
 
-/// What to run to see the rated figure.
+/// Settings that reach the rated figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Advice {
-    /// Threads (fio's numjobs).
+    /// Number of threads (fio's numjobs).
     pub numjobs: u32,
-    /// I/Os in flight of each.
+    /// Queue depth of each thread.
     pub iodepth: u32,
-    /// I/Os a second that the model does so.
+    /// IOPS of the model with these settings.
     pub iops: f64,
-    /// I/Os a second that it is to do: 95 % of the rating, or of the most.
+    /// Required IOPS: 95 % of the rating, or of the maximum.
     pub wanted: f64,
-    /// Whether it does.
+    /// Whether the required rate is reached.
     pub reached: bool,
-    /// State in which it does.
+    /// State in which it is reached.
     pub state: &'static str,
-    /// The job, for fio.
+    /// The job for fio.
     pub job: String,
 }
 
-/// Share of the rating that counts as seeing it.
+/// Share of the rating that counts as reached.
 pub const SEEN: f64 = 0.95;
 /// Depths of a thread.
 const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// The smallest depth over threads with which this case reaches the rating, in the first of these states in which it does; without a
-/// rating, 95 % of the most that it does.
+/// Returns the smallest total depth at which this case reaches the rating, in the first of these states in which it
+/// does; without a rating, 95 % of its maximum.
 ///
 /// # Errors
 /// The job does not fit the drive.
@@ -117,7 +119,7 @@ impl Search<'_> {
         })
     }
 
-    /// The first of these depths that does enough, by halving.
+    /// Returns the first of these depths that is fast enough, by bisection.
     fn first(
         &self,
         depths: &[u32],
@@ -126,7 +128,7 @@ impl Search<'_> {
     ) -> Result<Option<(u32, f64)>, Problems> {
         let (mut low, mut high) = (0, depths.len());
         let mut found = None;
-        // The deepest first: where that is too little nothing else need be tried.
+        // The deepest first: if that is too slow, no other depth need be tried.
         let mut at = high.saturating_sub(1);
         while low < high {
             let iops = self.iops(threads, depths[at])?;
@@ -155,7 +157,7 @@ impl Search<'_> {
     }
 }
 
-/// A job of one pattern as fio reads it.
+/// Returns a job with one pattern as fio reads it.
 fn text(job: &Job) -> String {
     let random = if job.random { "rand" } else { "" };
     let rw = match job.mix {

@@ -1,8 +1,8 @@
-//! What fio's JSON says by itself: rates and latencies, how many I/Os were in flight (Little's law), what the threads' CPU time says,
-//! and what was asked, if the options are in it.
+//! Facts from fio's JSON alone: rates and latencies, the number of I/Os in flight (Little's law), the CPU time of
+//! threads, and the requested load, if the options are included.
 //!
-//! Source: fio 3's HOWTO, "JSON output", and `stat.c`. fio 2 has latencies in microseconds, fio before 3.6 bandwidth in KiB/s alone.
-//! Trims count where a job has nothing else. Left out: figures by priority.
+//! Source: fio 3's HOWTO, "JSON output", and `stat.c`. fio 2 has latencies in microseconds; fio before 3.6 has
+//! bandwidth only in KiB/s. Trims count if a job has no other I/O. Not used: figures by priority.
 
 use model::host::Engine;
 use serde::Serialize;
@@ -21,110 +21,111 @@ use crate::review::results::rounded;
 pub struct Run {
     /// Names of its jobs.
     pub name: String,
-    /// What ran, without a bound; empty if the file has no options.
+    /// Jobs that ran, without a bound; empty if the file has no options.
     pub jobs: Vec<Job>,
-    /// In what it was measured otherwise than a model runs it.
+    /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
-    /// Figures that a simulated run is compared by.
+    /// Figures that are compared with a simulated run.
     pub targets: Vec<Target>,
-    /// Figures.
+    /// Facts of the run.
     pub facts: Facts,
 }
 
-/// What the file says of a run.
+/// Facts of a run from its file.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Facts {
-    /// By direction that had I/O.
+    /// Results of each direction that had I/O.
     pub sides: Vec<Side>,
-    /// I/Os a second, reads and writes.
+    /// I/Os per second, reads and writes.
     pub iops: f64,
-    /// 10^6 bytes a second, reads and writes.
+    /// 10^6 bytes per second, reads and writes.
     pub mb_s: f64,
-    /// Mean CPU time of a thread, user and system, as a share of the time; null if the file does not say.
+    /// Mean CPU time of a thread, user and system, as a share of the run time; null if the file does not contain it.
     pub cpu: Option<f64>,
-    /// What was asked; null if the file has no options.
+    /// Requested load; null if the file has no options.
     pub asked: Option<Asked>,
     /// Whether the file agrees with Little's law.
     pub little: Little,
-    /// Its syncs; null if fio timed none.
+    /// Syncs of the run; null if fio timed none.
     pub syncs: Option<Syncs>,
-    /// Whether it was steady.
+    /// Whether it was in steady state.
     pub steadiness: Steadiness,
 }
 
-/// Reads or writes.
+/// Results of reads or writes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Side {
-    /// `reads` or `writes`; `reads and writes` where fio reported them as one, `trims` of a job that only trims.
+    /// `reads` or `writes`; `reads and writes` if fio reported them as one, `trims` for a job that only trims.
     pub direction: &'static str,
-    /// I/Os.
+    /// Number of I/Os.
     pub ios: f64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// 10^6 bytes a second.
+    /// 10^6 bytes per second.
     pub mb_s: f64,
-    /// Mean latency; null if fio was told not to measure it, as for the following.
+    /// Mean latency; null if fio did not measure it. The same applies to the following fields.
     pub mean_us: Option<f64>,
-    /// Mean time of submission.
+    /// Mean submission latency.
     pub submission_us: Option<f64>,
-    /// Mean time from submission to completion.
+    /// Mean completion latency.
     pub completion_us: Option<f64>,
-    /// 99th percentile of that.
+    /// 99th percentile of completion latency.
     pub p99_us: Option<f64>,
 }
 
-/// What was asked for.
+/// Requested load of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Asked {
-    /// In fio's words, such as `randread`.
+    /// fio's `rw`, such as `randread`.
     pub rw: String,
-    /// Bytes of an I/O; null where they differ.
+    /// Bytes of an I/O; null if they vary.
     pub block_bytes: Option<u32>,
-    /// I/Os that the jobs may have in flight.
+    /// Maximum I/Os in flight of the jobs.
     pub in_flight: u32,
-    /// Threads.
+    /// Number of threads.
     pub threads: u32,
-    /// I/Os a second that the jobs were held to; null if they were not.
+    /// Rate limit of the jobs in IOPS; null if there is none.
     pub rate: Option<f64>,
     /// fio's engine of the first job.
     pub engine: String,
 }
 
-/// Little's law: in flight = rate x latency.
+/// Check by Little's law: I/Os in flight = rate x latency.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Little {
     /// Rate times mean latency; null without latencies.
     pub in_flight: Option<f64>,
-    /// That over what was asked; null without options.
+    /// `in_flight` divided by the requested depth; null without options.
     pub of_asked: Option<f64>,
-    /// Whether that can be; null if it is not known.
+    /// Whether the value is possible; null if unknown.
     pub holds: Option<bool>,
-    /// In words.
+    /// Description of the result.
     pub text: String,
 }
 
-/// What bounds a run.
+/// Bottleneck of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Bound {
     /// `thread`, `queue`, `sync`, `link`, `controller`, `dies`, `limit`, `pool`, `rate`, or `unknown`.
     pub by: &'static str,
-    /// In words, to follow "bound by".
+    /// Text that follows "bound by".
     pub text: String,
 }
 
-/// More in flight than was asked by this much cannot be: rates and latencies are rounded, and end at other moments.
+/// Ratio to the requested depth above which the I/Os in flight are impossible: rates and latencies are rounded, and
+/// end at different times.
 const TOO_MANY: f64 = 1.05;
-/// Fewer in flight than this share of what was asked: the threads do not keep their queues full.
+/// Ratio to the requested depth below which the threads do not keep their queues full.
 const NOT_FULL: f64 = 0.8;
-/// A thread that computes for this share of the time has no more to give.
+/// CPU share at and above which a thread is saturated.
 const BUSY: f64 = 0.9;
-/// A run within this share of the rate it was held to is bound by that.
+/// Ratio to the rate limit at and above which the limit is the bottleneck.
 const HELD: f64 = 0.97;
 
 /// Reads a file of fio's results; `origin` names it in messages.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems of the file.
 pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
     let file = measured::entries(origin, text)?;
     let mut problems = Problems::default();
@@ -150,7 +151,7 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
     unlike.extend(on_a_file_system(globals, members));
     let sides = sides(members);
     let targets = match sides.first() {
-        // Nothing of a model is compared with these.
+        // These are not compared with a model.
         Some(Side {
             direction: "reads and writes" | "trims",
             ..
@@ -177,7 +178,7 @@ fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
     })
 }
 
-/// Refuses results that fio ended with an error, and figures that no run has.
+/// Rejects results that fio ended with an error, and figures that no run has.
 fn refuse_impossible(origin: &str, name: &str, members: &[Value]) -> Result<(), Problems> {
     let problem = |(what, help): (String, &str)| Problem {
         origin: origin.to_owned(),
@@ -189,7 +190,7 @@ fn refuse_impossible(origin: &str, name: &str, members: &[Value]) -> Result<(), 
     Problems(all.collect()).or(())
 }
 
-/// Reads and writes, or both together where fio reported them as one, or trims of a job that has nothing else.
+/// Returns reads and writes, or both together if fio reported them as one, or trims of a job without other I/O.
 fn sides(members: &[Value]) -> Vec<Side> {
     let of = |kinds: &[(&str, &'static str)]| -> Vec<Side> {
         let sides = kinds.iter();
@@ -206,7 +207,7 @@ fn sides(members: &[Value]) -> Vec<Side> {
     found.unwrap_or_default()
 }
 
-/// What is said of a run on files and not on a device.
+/// Returns a note if the run used files instead of a device.
 fn on_a_file_system(globals: &Value, members: &[Value]) -> Option<String> {
     let options = members.iter().map(|it| &it["job options"]).chain([globals]);
     let word =
@@ -230,13 +231,13 @@ fn names(members: &[Value]) -> String {
     names.join(" + ")
 }
 
-/// One direction over the jobs (or copies) of a group.
+/// Returns one direction over the jobs (or copies) of a group.
 fn side(members: &[Value], key: &str, direction: &'static str) -> Option<Side> {
     let sides: Vec<&Value> = members.iter().map(|it| &it[key]).collect();
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let sum = |figure: &str| sides.iter().map(|side| number(&side[figure])).sum::<f64>();
     let ios = sum("total_ios");
-    // Means over I/Os; zero is what fio prints where it did not measure.
+    // Means over I/Os; fio prints zero if it did not measure.
     let mean = |kind: &str, figure: &dyn Fn(&Value) -> &Value| {
         let of = |side: &&Value| {
             microseconds(side, kind, figure).unwrap_or_default() * number(&side["total_ios"])
@@ -256,14 +257,14 @@ fn side(members: &[Value], key: &str, direction: &'static str) -> Option<Side> {
     })
 }
 
-/// Bytes a second of a side: fio before 3.6 has them as `bw` alone, in KiB/s.
+/// Returns the bytes per second of a direction: fio before 3.6 has only `bw`, in KiB/s.
 fn bytes_a_second(side: &Value) -> f64 {
     let told = side["bw_bytes"].as_f64();
     let in_kib = || side["bw"].as_f64().map(|kib| kib * 1024.0);
     told.or_else(in_kib).unwrap_or_default()
 }
 
-/// Mean CPU time of a thread; of jobs that report as a group fio gives the mean already.
+/// Returns the mean CPU time of a thread; for jobs that report as a group, fio already prints the mean.
 fn cpu(members: &[Value]) -> Option<f64> {
     let shares: Vec<f64> = members
         .iter()
@@ -272,7 +273,7 @@ fn cpu(members: &[Value]) -> Option<f64> {
     (!shares.is_empty()).then(|| rounded(shares.iter().sum::<f64>() / shares.len() as f64))
 }
 
-/// I/Os that a copy of a job may have in flight.
+/// Returns the maximum I/Os in flight of a copy of a job.
 pub(crate) fn depth_of(job: &Job) -> u32 {
     match job.engine.asynchronous() {
         true => job.iodepth.max(1),
@@ -280,7 +281,7 @@ pub(crate) fn depth_of(job: &Job) -> u32 {
     }
 }
 
-/// I/Os a second that the copies of a job are held to, over the directions that it has.
+/// Returns the rate limit of a job's copies in IOPS, over its directions.
 fn rate_of(job: &Job) -> Option<f64> {
     let ways: &[usize] = match job.mix {
         Mix::Read => &[0],
@@ -362,13 +363,13 @@ fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
 }
 
 impl Run {
-    /// Whether its threads compute while they wait, so that CPU time says nothing.
+    /// Checks whether its threads poll, so that CPU time shows nothing.
     fn polls(&self) -> bool {
         let polls = |job: &Job| job.high_priority || job.sq_poll || job.engine == Engine::UserSpace;
         self.jobs.iter().any(polls)
     }
 
-    /// Whether it is held back on purpose.
+    /// Checks whether it is intentionally limited.
     pub(crate) fn is_held(&self) -> bool {
         let asked = self.facts.asked.as_ref();
         let rate = asked.and_then(|asked| asked.rate);
@@ -376,7 +377,7 @@ impl Run {
             || self.jobs.iter().any(|job| job.think.is_some())
     }
 
-    /// What the file alone says bounds it.
+    /// Returns the bottleneck according to the file alone.
     pub fn bound(&self) -> Bound {
         let bound = |by, text: String| Bound { by, text };
         let threads = self.facts.asked.as_ref().map(|asked| asked.threads);
@@ -483,7 +484,7 @@ mod tests {
         assert_eq!(one(DEEP, 1.0, 0.0, 40.0).facts.little.in_flight, None);
     }
 
-    /// fio 2 has microseconds, fio 3.1 bandwidth in KiB/s alone.
+    /// fio 2 has microseconds; fio 3.1 has bandwidth only in KiB/s.
     #[test]
     fn old_versions_of_fio_are_read() {
         let text = file("", 9_000.0, 0.1, 1.0).replace("_ns", "");
@@ -512,7 +513,7 @@ mod tests {
         }
     }
 
-    /// A thread that syncs after each write, by fio 3.33: `total_ios` of its syncs is 0 there.
+    /// A thread that syncs after each write, by fio 3.33, in which `total_ios` of its syncs is 0.
     #[test]
     fn syncs_that_take_most_of_the_time_bound_a_run() {
         let run = |sync_us: f64| {

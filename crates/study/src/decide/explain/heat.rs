@@ -1,11 +1,12 @@
-//! How warm a drive becomes at a load, and what heat would have to be for a fall of its rate: arithmetic with the watts of a simulated
-//! run and the one mass and one resistance of the drive's file (`[thermal]`; decision 0070).
-//! No run of the model slows down by heat.
+//! Temperature of a drive at a load, and the conditions under which heat would explain a drop of its rate: arithmetic
+//! with the watts of a simulated run and the single thermal mass and resistance of the drive's file (`[thermal]`;
+//! decision 0070). No run of the model throttles.
 //!
-//! A drive that protects itself by whatever means ends at a power that keeps it at its limit: so what is left of the rate says how
-//! much heat leaves it, and that says when the limit was reached. From the model are watts at the full rate and idle; between them
-//! they are taken to go with the rate. Left out: hot spots (a controller warms in seconds), fans that follow the temperature,
-//! neighbours, thresholds at which a drive holds back a little (NVMe's TMT1).
+//! A drive that throttles by any method settles at a power that keeps it at its temperature limit. So the remaining
+//! share of the rate gives the power that the drive dissipates, and that gives the time at which the limit was
+//! reached. The model provides the watts at the full rate and idle; between them, watts are assumed to be proportional
+//! to the rate. Not modelled: hot spots (a controller warms up in seconds), fans that follow the temperature, adjacent
+//! devices, thresholds at which a drive throttles slightly (NVMe's TMT1).
 
 use catalogue::DriveSheet;
 use model::management::Thermal;
@@ -15,45 +16,45 @@ use text::digits::{digits, duration};
 
 use crate::review::results::rounded;
 
-/// How warm it becomes at a load.
+/// Temperature at a load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Heat {
     /// Mean watts of the simulated run.
     pub watts: f64,
-    /// Watts without work.
+    /// Watts when idle.
     pub idle_watts: f64,
-    /// Temperature of the air, degrees Celsius.
+    /// Air temperature in degrees Celsius.
     pub air_celsius: f64,
-    /// What the drive comes to in that air if nothing holds it back.
+    /// Final temperature in that air without throttling.
     pub settles_celsius: f64,
-    /// At which it throttles.
+    /// Temperature at which it throttles.
     pub throttles_celsius: f64,
-    /// The air from which on this load is too much.
+    /// Air temperature at and above which it throttles at this load.
     pub too_warm_air_celsius: f64,
     /// Seconds from idle until it throttles; null if it does not in that air.
     pub throttles_after_seconds: Option<f64>,
-    /// In words.
+    /// Description of the result.
     pub text: String,
     #[serde(skip)]
     thermal: Thermal,
 }
 
-/// What heat would have to be for a rate that fell to a share.
+/// Conditions under which heat reduces a rate to a share.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Fall {
-    /// Watts that are left.
+    /// Remaining watts.
     pub watts: f64,
-    /// The air around the drive, with its file's resistance.
+    /// Air temperature, with the file's thermal resistance.
     pub air_celsius: f64,
-    /// How much each watt would have to warm it in the file's air.
+    /// Thermal resistance in kelvin per watt, in the file's air.
     pub kelvin_per_watt: f64,
-    /// Seconds from idle until the fall, with the file's time constant.
+    /// Seconds from idle until the drop, with the file's time constant.
     pub seconds: f64,
 }
 
 impl Heat {
-    /// Of one drive that took so many watts; `None` of pools, whose members have temperatures of their own, and where no power is
-    /// modelled.
+    /// Returns the temperature of one drive at this power; `None` for pools, whose members have temperatures of their
+    /// own, and without a power model.
     pub fn of(sheet: &DriveSheet, watts: Option<f64>) -> Option<Heat> {
         if matches!(sheet.config, DriveConfig::Pool(_)) {
             return None;
@@ -98,7 +99,8 @@ impl Heat {
         })
     }
 
-    /// What heat would be if it is what left this share of the rate; `None` if nothing was left or nothing was lost.
+    /// Returns the conditions under which heat leaves this share of the rate; `None` if nothing was left or nothing
+    /// was lost.
     pub fn fall(&self, share: f64) -> Option<Fall> {
         let works = self.watts - self.idle_watts;
         if works <= 0.0 || !(0.01..0.99).contains(&share) {
@@ -110,18 +112,20 @@ impl Heat {
             watts: rounded(watts),
             air_celsius: rounded(limit - thermal.kelvin_per_watt * watts),
             kelvin_per_watt: rounded((limit - thermal.ambient_celsius) / watts),
-            // From idle towards the full load's temperature until the share's: the resistance is on both sides.
+            // From idle towards the final temperature at full load until the temperature for the share: the resistance
+            // cancels out.
             seconds: rounded(-thermal.time_constant.seconds() * libm::log(1.0 - share)),
         })
     }
 
-    /// Whether the drive throttles in its file's air about then: within a factor of two of these seconds.
+    /// Checks whether the drive throttles in its file's air at about that time: within a factor of two of these
+    /// seconds.
     pub fn is_due(&self, at_seconds: f64) -> bool {
         let after = self.throttles_after_seconds;
         after.is_some_and(|after| (0.5..=2.0).contains(&(at_seconds / after.max(1e-9))))
     }
 
-    /// A fall to this share in words, to follow what was seen.
+    /// Returns a drop to this share as text, which follows the observation.
     pub fn words(&self, share: f64) -> String {
         let Some(fall) = self.fall(share) else {
             return String::new();
@@ -139,7 +143,7 @@ impl Heat {
     }
 }
 
-/// To whole seconds, from ten on.
+/// Rounds to whole seconds at and above ten.
 fn whole(seconds: f64) -> f64 {
     if seconds < 10.0 {
         seconds
@@ -165,7 +169,7 @@ mod tests {
         Heat::of(&sheet, Some(watts)).expect("one drive with power")
     }
 
-    /// The same mass and resistance as a served drive's, a tenth of a second at a time.
+    /// Steps the thermal model of a served drive, with the same mass and resistance, a tenth of a second at a time.
     fn stepped(heat: &Heat, watts: f64) -> f64 {
         let thermal = &heat.thermal;
         let mut celsius = thermal.ambient_celsius + thermal.kelvin_per_watt * heat.idle_watts;
@@ -191,7 +195,8 @@ mod tests {
         assert!(hot.is_due(1.5 * after) && !hot.is_due(3.0 * after) && !cool.is_due(10.0));
     }
 
-    /// In the air that a fall asks for, the drive reaches its limit when the fall says, and what is left keeps it there.
+    /// In the air that a drop requires, the drive reaches its limit at the time of the drop, and the remaining power
+    /// keeps it there.
     #[test]
     fn a_fall_is_the_air_in_which_it_happens_so() {
         let cool = heat(14.0, 20.0);

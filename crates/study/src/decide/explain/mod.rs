@@ -1,8 +1,11 @@
-//! A user's fio run taken apart: whether it was steady, what bound it, how far from the rating it was and why, and what to change.
+//! Analysis of a user's fio run: whether it was steady, its bottleneck, its distance from the rating with the reason,
+//! and recommended changes.
 //!
-//! [`mod@file`]: what fio's JSON says by itself. [`causes`]: changes of the run that may explain a difference, each simulated.
-//! [`pairs`]: two of them at once; [`change`]: what became slower while it ran, from a log; [`heat`]: how warm the drive becomes. [`answer`]: both together, with the drive's model. [`depth`]: what reaches the rating; [`rating`]: where that comes from;
-//! [`syncs`]: syncs as a bound; [`runs`]: how a case is run and compared. The method: decision 0070.
+//! [`mod@file`]: facts from fio's JSON alone. [`causes`]: changes of the run that may explain a difference, each
+//! simulated. [`pairs`]: two of them at once. [`change`]: a change of rate during the run, from a log. [`heat`]:
+//! temperature of the drive. [`answer`]: all of these combined, with the drive's model. [`depth`]: settings that reach
+//! the rating. [`rating`]: source of the rating. [`syncs`]: syncs as a bottleneck. [`runs`]: running and comparing a
+//! case. The method: decision 0070.
 
 pub mod answer;
 pub mod causes;

@@ -1,8 +1,9 @@
-//! Two conditions at once, where no single one explains a run.
+//! Pairs of conditions, for runs that no single condition explains.
 //!
-//! Of the single conditions the few that come nearest are each tried with every condition about something else. Two have more freedom
-//! to fit by chance than one, so they explain a run only if its model then agrees with it in rate and latencies. Left out: three at
-//! once, and two that each lead away from what was measured.
+//! Each of the few single conditions that come closest is tried with every condition on another subject. A pair can
+//! fit by chance more easily than a single condition, so a pair explains a run only if its model agrees with the run
+//! in rate and latencies. Not tried: three at once, and pairs whose conditions each increase the distance from the
+//! measurement.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +13,10 @@ use super::causes::{self, Cause};
 use super::file::Run;
 use super::runs::{ALIKE, Case, Runs, Seen, agrees};
 
-/// Single conditions that are tried with others.
+/// Number of single conditions that are tried in pairs.
 const FIRST: usize = 4;
 
-/// The pairs that explain a run, the nearest first; those that are as near cannot be told apart.
+/// Returns the pairs that explain a run, the closest first; pairs that are equally close cannot be distinguished.
 pub(super) fn explaining(
     run: &Run,
     drive: &DriveSheet,
@@ -48,7 +49,7 @@ pub(super) fn explaining(
     found
 }
 
-/// The second was made of the first's case and has both.
+/// Returns the combined cause. The second was derived from the first's case and contains both.
 fn both(first: &Cause, second: Cause) -> Cause {
     Cause {
         about: first.about,

@@ -1,7 +1,8 @@
-//! What a drive's data sheet says of a job's pattern: from `[ratings]` of its file, or from rows of the ledger that are ratings.
+//! The data sheet's rating for a job's pattern: from `[ratings]` of the drive's file, or from rows of the ledger that
+//! are ratings.
 //!
-//! Small random I/O is rated in I/Os a second, I/O in order in bytes a second. Left out: ratings of latency, which are of other
-//! depths, and patterns that nobody rates (large random blocks); for those there is the most that the model does.
+//! Small random I/O is rated in IOPS, sequential I/O in bytes per second. Not used: ratings of latency, which refer to
+//! other depths, and patterns without a rating (large random blocks); for those, the model's maximum is used.
 
 use catalogue::{DriveSheet, Rated};
 use serde::Serialize;
@@ -12,25 +13,25 @@ use crate::ledger;
 use crate::ledger::figure::{Direction, RunFigure, What};
 use crate::review::shape::Shape;
 
-/// What is rated for a pattern.
+/// Rating for a pattern.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Rating {
-    /// As I/Os of this job's block a second.
+    /// Rating in IOPS with this job's block size.
     pub iops: f64,
     /// Whether it is rated in bytes.
     pub in_bytes: bool,
-    /// Bytes of the block that is rated.
+    /// Rated block size in bytes.
     pub block_bytes: u64,
-    /// Where it is from.
+    /// Source of the rating.
     pub source: String,
-    /// Whether it is of a new drive.
+    /// Whether it applies to a new drive.
     pub of_new_drive: bool,
 }
 
-/// What is rated for jobs of this shape; `None` if nothing is.
+/// Returns the rating for jobs of this shape; `None` if there is none.
 ///
 /// # Errors
-/// The ledger does not read (a test sees to it that it does).
+/// The ledger cannot be read (a test ensures that it can).
 pub(crate) fn rating(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Problems> {
     match of_sheet(drive, shape) {
         Some(rating) => Ok(Some(rating)),
@@ -64,7 +65,7 @@ fn of_sheet(drive: &DriveSheet, shape: &Shape) -> Option<Rating> {
     })
 }
 
-/// The sheet that a drive's file names, or what the figure itself says that it is from.
+/// Returns the data sheet that a drive's file names, or the source of the figure itself.
 fn source(drive: &DriveSheet, rated: Rated) -> String {
     let figure = drive.figure(&format!("ratings.{}", rated.key()));
     let said = figure.map(|figure| figure.source.clone());
@@ -72,13 +73,13 @@ fn source(drive: &DriveSheet, rated: Rated) -> String {
     named.unwrap_or_else(|| String::from("its data sheet"))
 }
 
-/// Rows whose conditions say that they are ratings.
+/// Checks whether a row's conditions state that it is a rating.
 fn is_rating(conditions: &str) -> bool {
     conditions.starts_with("specification") || conditions.starts_with("rated")
 }
 
 fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Problems> {
-    // A drive of the user's own may have a name of the catalogue.
+    // A user's own drive may have the name of a catalogue drive.
     if !ledger::support::is_built_in(drive) {
         return Ok(None);
     }
@@ -115,7 +116,7 @@ fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Proble
     Ok(best)
 }
 
-/// A rated figure as I/Os of this shape's block a second; `None` if it is no rate.
+/// Returns a rated figure in IOPS with this shape's block size; `None` if it is not a rate.
 fn as_iops(figure: RunFigure, value: f64, rated: &Shape, shape: &Shape) -> Option<f64> {
     let RunFigure::Of(direction, what) = figure else {
         return None;

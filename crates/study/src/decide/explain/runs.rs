@@ -1,8 +1,9 @@
-//! A case (jobs on a drive in a state, in a host), how it is run, and how far what came out is from what was measured.
+//! A case (jobs on a drive in a state, in a host), its simulation, and the distance of the result from the
+//! measurement.
 //!
-//! Distance is the weighted mean square of the logarithms of model over measured, with the weights that `drivelab fit` gives to
-//! rates, mean latencies and percentiles. Left out: runs as long as the measured one; a case runs for some ten thousand I/Os from
-//! the state that it begins in.
+//! The distance is the weighted mean square of the logarithms of model over measured, with the weights that
+//! `drivelab fit` gives to rates, mean latencies and percentiles. Not simulated: runs as long as the measured one; a
+//! case runs for some ten thousand I/Os from its initial state.
 
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::media::Precondition;
@@ -19,93 +20,93 @@ use crate::fit::measured::Target;
 use crate::ledger::figure::RunFigure;
 use crate::review::results::{Measurement, rounded};
 
-/// What is run.
+/// A simulated case.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Drive and host.
     pub machine: Machine,
-    /// What is asked, without a bound.
+    /// Jobs without a bound.
     pub jobs: Vec<Job>,
-    /// The drive's state at the start.
+    /// Initial state of the drive.
     pub state: Precondition,
-    /// About how many I/Os a second will come out.
+    /// Approximate expected IOPS.
     pub expected: f64,
 }
 
-/// What came out of a case.
+/// Results of a case.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// With each seed.
+    /// Outcome of each seed.
     pub outcomes: Vec<Outcome>,
     /// All seeds together.
     pub measurement: Measurement,
-    /// Threads that issued I/O.
+    /// Number of threads that issued I/O.
     pub threads: u32,
 }
 
-/// How cases are run.
+/// Parameters of the runs.
 pub struct Runs<'a> {
-    /// Where.
+    /// Laboratory in which cases run.
     pub lab: &'a Lab,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many.
+    /// Number of seeds.
     pub seeds: u32,
 }
 
-/// One direction of a simulated run, taken apart.
+/// Latency breakdown of one direction of a simulated run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SideAnatomy {
     /// `reads` or `writes`.
     pub direction: &'static str,
     /// Mean latency as fio counts it.
     pub mean_us: f64,
-    /// Mean time of submission; null where the engine does not tell it apart.
+    /// Mean submission latency; null if the engine does not distinguish it.
     pub submission_us: Option<f64>,
-    /// Mean time from submission to completion.
+    /// Mean completion latency.
     pub completion_us: f64,
-    /// Mean of each part that has any, microseconds, in the order in which a command meets them.
+    /// Mean of each part that took time, in microseconds, in the order in which a command passes through them.
     pub parts: Vec<(&'static str, f64)>,
 }
 
-/// One simulated case.
+/// Results of one simulated case.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trial {
-    /// A word for programs.
+    /// Identifier for programs.
     pub key: String,
-    /// What is other than in the run as asked.
+    /// Difference from the run as described.
     pub what: String,
-    /// Of a condition: what shows on the machine whether it was so.
+    /// For a condition: how to find out on the machine whether it applied.
     pub to_tell: Vec<&'static str>,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// The same with each seed: least and greatest.
+    /// Range of `iops` over seeds.
     pub iops_by_seed: [f64; 2],
-    /// Mean latency.
+    /// Mean latency in microseconds.
     pub mean_us: Option<f64>,
-    /// I/Os a second over those of the case that it is a change of.
+    /// Ratio of `iops` to that of the original case.
     pub factor: f64,
-    /// Distance from what was measured (0.1: about 10 %).
+    /// Distance from the measurement (0.1: about 10 %).
     pub distance: Option<f64>,
     /// Mean power; null if the model has none.
     pub watts: Option<f64>,
 }
 
-/// A model agrees with what was measured if its rate is this near, and all figures together are twice as far at most: tails are
-/// noisier than rates.
+/// A model agrees with the measurement if its rate is within this distance, and all figures together are within twice
+/// this distance, because tails are noisier than rates.
 pub const AGREES: f64 = 0.10;
-/// Conditions whose distances differ by less than this cannot be told apart.
+/// Conditions whose distances differ by less than this cannot be distinguished.
 pub(super) const ALIKE: f64 = 0.02;
 
-/// I/Os that a run should count, and its shortest and longest time.
+/// Number of I/Os of a run, and its shortest and longest time.
 const IOS: f64 = 30_000.0;
 const SHORTEST: Span = Span::from_ms(20);
 const LONGEST: Span = Span::from_ms(2_000);
-/// Writes go through a buffer first.
+/// Longer for writes, which go through a buffer first.
 const SHORTEST_WRITES: Span = Span::from_ms(250);
 
 impl Case {
-    /// The jobs with their bounds.
+    /// Returns the jobs with their bounds.
     fn bounded(&self) -> Vec<Job> {
         let writes = self.jobs.iter().any(|job| job.mix != Mix::Read);
         let shortest = if writes { SHORTEST_WRITES } else { SHORTEST };
@@ -121,7 +122,7 @@ impl Case {
 }
 
 impl Runs<'_> {
-    /// Runs cases with every seed; a case that cannot be has its reasons.
+    /// Runs cases with every seed; an impossible case returns its reasons.
     pub fn run(&self, cases: &[Case]) -> Vec<Result<Seen, Problems>> {
         let scenario = |case: &Case, seed: u64| {
             let jobs = case.bounded();
@@ -147,7 +148,7 @@ impl Runs<'_> {
     /// Runs one case.
     ///
     /// # Errors
-    /// It cannot be.
+    /// The case is impossible.
     pub fn one(&self, case: &Case) -> Result<Seen, Problems> {
         let mut seen = self.run(std::slice::from_ref(case));
         seen.remove(0)
@@ -166,18 +167,18 @@ impl Seen {
         }
     }
 
-    /// Reads and writes a second.
+    /// Returns the IOPS of reads and writes.
     pub fn iops(&self) -> f64 {
         self.measurement.iops()
     }
 
-    /// The same with each seed: least and greatest.
+    /// Returns the range of IOPS over seeds.
     pub fn iops_by_seed(&self) -> [f64; 2] {
         let [_, least, most] = spread(self.outcomes.iter().map(rate_of));
         [least, most]
     }
 
-    /// How far it is from what was measured: 0.1 is about 10 %; `None` if the two have no figure in common.
+    /// Returns the distance from the measurement: 0.1 is about 10 %; `None` if the two have no figure in common.
     pub fn distance(&self, targets: &[Target]) -> Option<f64> {
         let (mut squares, mut weights) = (0.0, 0.0);
         for target in targets {
@@ -191,7 +192,7 @@ impl Seen {
         (weights > 0.0).then(|| libm::sqrt(squares / weights))
     }
 
-    /// A figure of the ledger's, mean of the seeds.
+    /// Returns a figure of the ledger, as the mean of the seeds.
     fn figure(&self, name: &str) -> Option<f64> {
         let figure = RunFigure::named(name).ok()?;
         let each = self.outcomes.iter().map(|outcome| figure.of(outcome).ok());
@@ -199,7 +200,7 @@ impl Seen {
         Some(each.iter().sum::<f64>() / each.len().max(1) as f64)
     }
 
-    /// Mean latency over both directions, microseconds.
+    /// Returns the mean latency over both directions in microseconds.
     pub fn mean_us(&self) -> Option<f64> {
         let sides = [&self.measurement.read, &self.measurement.write];
         let sides = || sides.into_iter().flatten();
@@ -210,7 +211,7 @@ impl Seen {
         (ios > 0.0).then(|| rounded(sum / ios))
     }
 
-    /// Where the time of reads and of writes went.
+    /// Returns the latency breakdown of reads and of writes.
     pub fn anatomy(&self) -> Vec<SideAnatomy> {
         type Direction = fn(&lab::ThreadOutcome) -> &lab::Measured;
         let ways: [(&'static str, Direction); 2] =
@@ -228,7 +229,7 @@ impl Seen {
             let band = band.first().filter(|band| band.count > 0)?;
             let us = |ns: f64| rounded(ns / 1e3);
             let parts = Part::ALL.iter().zip(band.mean_ns);
-            // Submission and what waits for it are in latency; the thread's own work is not.
+            // Submission and waiting for it are part of the latency; the thread's own work is not.
             let parts = parts.filter(|(part, ns)| lab::Measured::counts(**part) && *ns > 0.0);
             Some(SideAnatomy {
                 direction,
@@ -241,7 +242,7 @@ impl Seen {
         ways.into_iter().filter_map(side).collect()
     }
 
-    /// The part on which I/Os spend most of their time, and its share of it.
+    /// Returns the part with the largest share of the latency, and the share.
     pub(crate) fn slowest_part(&self) -> Option<(Part, f64)> {
         let mut sums = [0.0; Part::COUNT];
         for thread in self.outcomes.iter().flat_map(|it| &it.threads) {
@@ -260,7 +261,7 @@ impl Seen {
     }
 }
 
-/// A case as it is told; `base` is the rate of the case that it is a change of.
+/// Returns a case for output; `base` is the rate of the original case.
 pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
     Trial {
         key: key.to_owned(),
@@ -275,7 +276,7 @@ pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) ->
     }
 }
 
-/// Whether a simulated run agrees with the measured one.
+/// Checks whether a simulated run agrees with the measured one.
 pub(super) fn agrees(seen: &Seen, run: &Run) -> bool {
     let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
     let all = seen.distance(&run.targets);

@@ -1,9 +1,11 @@
-//! Whether a measured run was steady: from fio's log of rates over time, or from the samples that fio sums up in its JSON.
+//! Steady state of a measured run: from fio's log of rates over time, or from the samples that fio summarises in its
+//! JSON.
 //!
-//! A log is cut into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log there are the
-//! least, the greatest and the deviation of half-second samples: they can show that nothing drifted, or that much did; between the
-//! two it cannot be told. A log also tells where a rate went from one level to another ([`Step`]), and whether it went to and fro
-//! between two ([`Swings`]). Left out: what would have come after the run's end; more levels than two.
+//! A log is divided into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log
+//! there are only the least, the greatest and the deviation of half-second samples: they can show that nothing
+//! drifted, or that much did; in between, no verdict is possible. A log also shows where a rate changed from one level
+//! to another ([`Step`]), and whether it alternated between two ([`Swings`]). Not covered: what would have followed
+//! the end of the run; more than two levels.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,80 +14,81 @@ use text::problem::{Place, Problem, Problems};
 
 use crate::review::results::rounded;
 
-/// Whether a run was steady, and how that is known.
+/// Whether a run was in steady state, with the reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Steadiness {
-    /// Null if it cannot be told.
+    /// The verdict; null if it cannot be decided.
     pub steady: Option<bool>,
-    /// Why, in words.
+    /// Reason for the verdict.
     pub text: String,
-    /// Mean of the last half over the mean of the whole run, from a log.
+    /// Mean of the last half divided by the mean of the whole run, from a log.
     pub end_over_mean: Option<f64>,
-    /// Where the rate went from one level to another, from a log; null if it did not.
+    /// Change of the rate from one level to another, from a log; null if there was none.
     pub step: Option<Step>,
-    /// A rate that went to and fro between two levels, from a log; null if it did not.
+    /// Alternation of the rate between two levels, from a log; null if there was none.
     pub swings: Option<Swings>,
 }
 
-/// A rate that fell from one level to another more than once.
+/// A rate that dropped from one level to another more than once.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Swings {
-    /// Seconds from the beginning of the log until the first fall.
+    /// Seconds from the beginning of the log until the first drop.
     pub at_seconds: f64,
-    /// How often it fell.
+    /// Number of drops.
     pub falls: usize,
-    /// Seconds from one fall to the next, on average.
+    /// Mean seconds from one drop to the next.
     pub every_seconds: f64,
-    /// Mean of the upper level over the mean of the whole run.
+    /// Mean of the upper level divided by the mean of the whole run.
     pub high_over_mean: f64,
-    /// Mean of the lower level over the mean of the whole run.
+    /// Mean of the lower level divided by the mean of the whole run.
     pub low_over_mean: f64,
-    /// Seconds at the upper level, between two falls, on average.
+    /// Mean seconds at the upper level, between two drops.
     pub high_seconds: f64,
-    /// Mean after the first fall over the mean of the whole run.
+    /// Mean after the first drop divided by the mean of the whole run.
     pub after_over_mean: f64,
 }
 
-/// A rate that went from one level to another, once.
+/// A single change of the rate from one level to another.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Step {
     /// Seconds from the beginning of the log.
     pub at_seconds: f64,
-    /// Mean before it over the mean of the whole run.
+    /// Mean before the change divided by the mean of the whole run.
     pub before_over_mean: f64,
-    /// Mean after it over the mean of the whole run.
+    /// Mean after the change divided by the mean of the whole run.
     pub after_over_mean: f64,
 }
 
 impl Step {
-    /// Whether the rate fell.
+    /// Checks whether the rate dropped.
     pub fn falls(&self) -> bool {
         self.after_over_mean < self.before_over_mean
     }
 }
 
-/// Samples that are needed to say something.
+/// Minimum number of samples for a verdict.
 const SAMPLES: f64 = 5.0;
-/// All samples within this share of their mean: no drift can be larger.
+/// If all samples are within this share of their mean, no drift can be larger.
 const STILL: f64 = 0.10;
-/// A standard deviation of this share of the mean is a drift or worse.
+/// Standard deviation, as a share of the mean, at and above which the run was not steady.
 const UNEVEN: f64 = 0.15;
-/// Rounds that a log is cut into: the last five are judged.
+/// Rounds that a log is divided into; the last five are judged.
 const CUTS: usize = 2 * ROUNDS;
-/// Finer pieces of a log, in which a step is looked for, if each has lines.
+/// Finer pieces of a log, in which a change is searched for, if each has lines.
 const FINE: usize = 10 * CUTS;
-/// Levels on both sides of a step differ at least by this share of the greater.
+/// Minimum difference of the levels before and after a change, as a share of the greater.
 const APART: f64 = 0.2;
-/// Two levels take away at least this share of the variance about one.
+/// Minimum share of the variance about one level that two levels must remove.
 const TAKEN: f64 = 0.6;
-/// The same of a rate that swings, whose levels are chosen by height: of even noise two such levels take three quarters away.
+/// Minimum share for an alternating rate, whose levels are chosen by height: for uniform noise, two such levels remove
+/// three quarters.
 const TAKEN_BY_HEIGHT: f64 = 0.8;
-/// Pieces of a log that a swing stays at a level, on average.
+/// Minimum mean number of pieces that an alternating rate stays at a level.
 const STAYS: usize = 3;
 
-/// From the samples in fio's JSON, of the jobs (or copies) of a group.
+/// Judges by the samples in fio's JSON, of the jobs (or copies) of a group.
 pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
-    // Weights: what each job and direction did.
+    // Weighted by the I/O of each job and direction.
     let (mut weights, mut range, mut deviation) = (0.0, 0.0, 0.0);
     let mut fewest = f64::INFINITY;
     for side in members.iter().flat_map(|it| [&it["read"], &it["write"]]) {
@@ -146,10 +149,10 @@ fn unknown(why: &str) -> Steadiness {
 /// A line of a log: milliseconds, value, direction.
 type Sample = (f64, f64, u64);
 
-/// From fio's logs of rates (iops or bw), a file each, of the threads of one run; `logs` are their names and texts.
+/// Judges by fio's logs of rates (iops or bw), one file for each thread of one run; `logs` are their names and texts.
 ///
 /// # Errors
-/// Every line that is not a log's, and logs too short to judge.
+/// Every line that does not belong to a log, and logs that are too short.
 pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
     let mut problems = Problems::default();
     let read = logs.iter().map(|(origin, text)| samples(origin, text));
@@ -172,7 +175,7 @@ pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
     })
 }
 
-/// The rates of all flows together in so many equal pieces of time; `None` where some flow has no line in a piece.
+/// Returns the rates of all flows together in `pieces` equal pieces of time; `None` if a flow has no line in a piece.
 fn sums(flows: &[Vec<Sample>], end: f64, pieces: usize) -> Option<Vec<f64>> {
     let mut sums = vec![0.0; pieces];
     for flow in flows {
@@ -187,14 +190,14 @@ fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Sum of the squares about the mean.
+/// Returns the sum of the squares about the mean.
 fn about(rates: &[f64]) -> f64 {
     let mean = mean(rates);
     let off = rates.iter().map(|rate| (rate - mean) * (rate - mean));
     off.sum::<f64>()
 }
 
-/// Two levels between which a run of so many seconds goes to and fro.
+/// Returns two levels between which a run of `seconds` seconds alternates.
 fn swings(rates: &[f64], seconds: f64) -> Option<Swings> {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -231,7 +234,7 @@ fn swings(rates: &[f64], seconds: f64) -> Option<Swings> {
     })
 }
 
-/// The moment that parts a run of so many seconds best into two levels.
+/// Returns the time that best divides a run of `seconds` seconds into two levels.
 fn step(rates: &[f64], seconds: f64) -> Option<Step> {
     let whole = mean(rates);
     let splits = 1..rates.len();
@@ -300,14 +303,14 @@ fn by_direction(samples: Vec<Sample>) -> Vec<Vec<Sample>> {
     flows
 }
 
-/// Mean rate in each piece; `None` where one has no line.
+/// Returns the mean rate in each piece; `None` where a piece has no line.
 fn means(flow: &[Sample], end: f64, pieces: usize) -> Vec<Option<f64>> {
-    // A log that is not averaged has a line of value 1 for each I/O.
+    // A log without averaging has a line of value 1 for each I/O.
     let each_io = flow.iter().all(|sample| sample.1 <= 1.0);
     let mut sums = vec![(0.0, 0.0); pieces];
     for (ms, value, _) in flow {
-        // A line stands at the end of what it is the mean of.
-        // Less a rounding error, which would put a line of an end into the next piece.
+        // A line is at the end of its averaging interval. A rounding error is subtracted, which would put a line at an
+        // end into the next piece.
         let piece = libm::ceil(ms / end.max(1.0) * pieces as f64 - 1e-6) as usize;
         let (sum, count) = &mut sums[piece.clamp(1, pieces) - 1];
         *sum += value;
@@ -385,7 +388,7 @@ mod tests {
             let log = [(String::from("a"), lines.collect())];
             of_logs(&log).expect("a log").swings
         };
-        // A minute at 9000, then 10 s at 4000 and 5 s at 9000, over and over.
+        // A minute at 9000, then 10 s at 4000 and 5 s at 9000, repeatedly.
         let hot = |i: u32| {
             if i <= 120 || (i - 120) % 30 > 20 {
                 9000 + i % 7

@@ -1,7 +1,8 @@
-//! Syncs as a bound: the share of a run's time that its fsync and fdatasync calls take, and what follows from it.
+//! Syncs as a bottleneck: the share of a run's time in its fsync and fdatasync calls, and the consequences.
 //!
-//! fio times syncs apart from writes (`sync` of a job). A synchronous thread does nothing else meanwhile. fio before 3.5 does not
-//! time them; writes with O_SYNC or O_DSYNC hold their sync in their own latency: of both, only a model without them tells.
+//! fio times syncs separately from writes (`sync` of a job). A synchronous thread does nothing else meanwhile. fio
+//! before 3.5 does not time them, and writes with O_SYNC or O_DSYNC include their sync in their own latency; in both
+//! cases only a model without syncs shows their share.
 
 use model::host::Engine;
 use serde::Serialize;
@@ -15,25 +16,25 @@ use crate::review::results::rounded;
 pub struct Syncs {
     /// fio's option, such as `fdatasync`.
     pub option: &'static str,
-    /// How many.
+    /// Number of syncs.
     pub count: f64,
-    /// Mean time of one.
+    /// Mean latency of a sync.
     pub mean_us: f64,
-    /// 99th percentile.
+    /// 99th percentile of sync latency.
     pub p99_us: Option<f64>,
-    /// Time of a thread from one sync to the next; null if the file does not say how long threads ran.
+    /// Time of a thread from one sync to the next; null if the file does not contain the run time of threads.
     pub every_us: Option<f64>,
-    /// Their share of the threads' time, 0 to 1; null as that.
+    /// Share of the threads' time, 0 to 1; null in the same case.
     pub share: Option<f64>,
 }
 
-/// Syncs that take at least this share of the time bound a run.
+/// Share of the time at and above which syncs are the bottleneck.
 pub(super) const BOUND: f64 = 0.5;
 
-/// What fio says of the syncs of a reporting group, of which these jobs ran; `None` if it timed none.
+/// Returns the syncs of a reporting group with these jobs; `None` if fio timed none.
 pub(super) fn of(members: &[Value], jobs: &[Job]) -> Option<Syncs> {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
-    // fio 3.33 leaves `total_ios` of syncs 0.
+    // In fio 3.33, `total_ios` of syncs is 0.
     let count_of =
         |it: &Value| number(&it["sync"]["lat_ns"]["N"]).max(number(&it["sync"]["total_ios"]));
     let count: f64 = members.iter().map(count_of).sum();
@@ -67,7 +68,7 @@ pub(super) fn of(members: &[Value], jobs: &[Job]) -> Option<Syncs> {
     })
 }
 
-/// How long the threads of a member ran, added up; fio gives that of all copies where they report as a group.
+/// Returns the total run time of a member's threads; if all copies report as a group, fio prints their total.
 fn thread_time_ms(member: &Value, members: usize, jobs: &[Job]) -> f64 {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let told = number(&member["job_runtime"]);
@@ -92,7 +93,7 @@ fn option(jobs: &[Job]) -> &'static str {
 }
 
 impl Syncs {
-    /// In words, to follow "bound by"; `None` if they take less than half of the time.
+    /// Returns the text that follows "bound by"; `None` if syncs take less than half of the time.
     pub(super) fn bound(&self) -> Option<String> {
         let (share, every) = (self.share?, self.every_us?);
         (share >= BOUND).then(|| {
@@ -106,7 +107,7 @@ impl Syncs {
     }
 }
 
-/// Whether each write of these jobs is durable when it completes.
+/// Returns the option that makes each write of these jobs durable when it completes, if there is one.
 pub(super) fn synchronous_writes(jobs: &[Job]) -> Option<&'static str> {
     let mode = jobs
         .iter()
@@ -118,7 +119,8 @@ pub(super) fn synchronous_writes(jobs: &[Job]) -> Option<&'static str> {
     })
 }
 
-/// What follows for whoever is bound by syncs; `protected`: whether the drive keeps its buffer through a power loss, if known.
+/// Returns the consequences if syncs are the bottleneck; `protected`: whether the drive has power-loss protection, if
+/// known.
 pub(super) fn follows(jobs: &[Job], protected: Option<bool>) -> Vec<String> {
     let mut all = vec![match synchronous_writes(jobs) {
         Some(_) => String::from(

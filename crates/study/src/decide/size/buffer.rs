@@ -1,13 +1,14 @@
-//! How large the write buffer of a disk group should be: from which size on nothing is held back while a load lasts.
+//! Size of the write buffer of a disk group: the size at and above which no write is delayed during a load.
 //!
-//! The rule: what is overwritten again and again (the working set) is at most 40 % of the buffer (VMware's performance guide for
-//! vSAN), and no more than the limit of a group's buffer counts (600 GB, S3-044; what a larger drive has beyond it is trapped).
-//! Simulated: the load over its working set for as long as a busy time lasts, with several sizes of the buffer. Write pressure
-//! begins with the first interval (a 240th) at whose end writes are held back. A working set much larger than the buffer comes
-//! to it in the end with any size: then the size says for how long a burst goes unhindered.
+//! The rule: the repeatedly overwritten data (the working set) is at most 40 % of the buffer (VMware's performance
+//! guide for vSAN), and only the limit of a group's buffer counts (600 GB, S3-044; the rest of a larger drive is
+//! unused). Simulated: the load over its working set for the duration of a busy time, with several sizes of the
+//! buffer. Write pressure begins with the first interval (a 240th) at whose end writes are delayed. With a working set
+//! much larger than the buffer, pressure occurs eventually at any size; the size then determines how long a burst is
+//! not delayed.
 //!
-//! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. Left out: several hosts, a start with a
-//! buffer in use (the pool's own `start` counts).
+//! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. Not modelled: several
+//! hosts, a start with a partly used buffer (except the pool's own `start`).
 
 use catalogue::DriveSheet;
 use lab::{Lab, Machine, Outcome, Scenario, Work, to_the_end};
@@ -25,39 +26,39 @@ use crate::decide::work::Load;
 use crate::review::results::rounded;
 use crate::review::{Scaled, Workload};
 
-/// Sizes that are tried: each half of the next.
+/// Number of sizes that are tried, each half of the next.
 const SIZES: u32 = 6;
-/// No buffer is made smaller than this, bytes of what runs.
+/// Minimum size of a buffer in bytes of the scaled pool.
 const LEAST: u64 = 32 << 20;
-/// Intervals of a run.
+/// Number of intervals of a run.
 const INTERVALS: u64 = 240;
-/// No working set is made smaller than this, bytes of what runs.
+/// Minimum working set in bytes of the scaled pool.
 const LEAST_RANGE: f64 = (8 << 20) as f64;
-/// The part of a buffer that a working set may be.
+/// Maximum share of a buffer that a working set may have.
 const WORKING_SET: f64 = 0.4;
 
-/// What is written to a disk group.
+/// Load on a disk group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Busy {
-    /// What is asked.
+    /// Profile of the load.
     pub profile: Profile,
     /// Bytes that are read and overwritten.
     pub working_set: u64,
-    /// The same as it was asked for, for messages: `5TB`.
+    /// Working set as the user wrote it, for messages: `5TB`.
     pub asked: String,
-    /// How long it lasts.
+    /// Duration of the load.
     pub lasts: Span,
-    /// Most bytes a second that are written; as fast as 32 in flight go, without.
+    /// Maximum write rate in bytes per second; `None` for no limit at QD32.
     pub written: Option<f64>,
 }
 
 impl Busy {
-    /// Bytes that are read and overwritten in a pool that is so many times smaller than the whole.
+    /// Returns the working set in a pool that is smaller by this factor.
     fn range(&self, stretch: f64) -> u64 {
         (self.working_set as f64 / stretch) as u64 >> 20 << 20
     }
 
-    /// As a job file, for a pool that is so many times smaller than the whole.
+    /// Returns the job file for a pool that is smaller by this factor.
     fn text(&self, stretch: f64) -> String {
         let each = self
             .written
@@ -70,15 +71,15 @@ impl Busy {
         ))
     }
 
-    /// As a load of the whole pool.
+    /// Returns the load on the whole pool.
     ///
     /// # Errors
-    /// What fio would refuse.
+    /// Options that fio would reject.
     pub fn load(&self) -> Result<Load, Problems> {
         Load::of_text(&self.profile.name, self.text(1.0))
     }
 
-    /// Whether a pool has room for the working set, and the smaller one that runs in its place enough of it.
+    /// Checks whether a pool has space for the working set, and the scaled pool enough of it.
     fn check(&self, drive: &str, pool: &DriveSheet) -> Result<(), Problems> {
         let whole = pool.capacity;
         let stretch = Scaled::of(&pool.config).stretch;
@@ -110,15 +111,15 @@ impl Busy {
 pub struct BufferRule {
     /// Bytes of the working set.
     pub working_set_bytes: u64,
-    /// Bytes of buffer that it asks for.
+    /// Required bytes of the buffer.
     pub bytes: f64,
-    /// Most bytes of the buffer that count, as the pool says.
+    /// Maximum bytes of the buffer that count, by the pool's limit.
     pub limit_bytes: u64,
-    /// Bytes of the cache drive beyond that.
+    /// Bytes of the cache drive above that limit.
     pub trapped_bytes: u64,
 }
 
-/// The write buffer of a pool whose top is a write-back cache.
+/// Sizes the write buffer of a pool whose top tier is a write-back cache.
 ///
 /// # Errors
 /// The load does not fit, or the pool has no such cache.
@@ -168,7 +169,7 @@ pub fn write_buffer(
     })
 }
 
-/// The pool with no more than this of its buffer used.
+/// Returns the pool with at most this size of its buffer in use.
 fn limited(pool: &DriveSheet, tier: usize, bytes: u64) -> DriveConfig {
     let mut config = pool.config.clone();
     if let DriveConfig::Pool(pool) = &mut config
@@ -182,7 +183,7 @@ fn limited(pool: &DriveSheet, tier: usize, bytes: u64) -> DriveConfig {
     config
 }
 
-/// When writes were first held back, in seconds of the whole pool.
+/// Returns when writes were first delayed, in seconds of the whole pool.
 fn pressed(outcome: &Outcome, stretch: f64) -> Option<f64> {
     let levels = outcome.over_time.of(Gauge::Congestion)?;
     let begins = levels.iter().position(|level| *level > 0.0)?;

@@ -1,16 +1,17 @@
-//! How large a log, a write buffer ([`buffer`]) or a read cache should be: by a rule, and by what simulations of several sizes say.
+//! Size of a log, a write buffer ([`buffer`]) or a read cache: by a rule, and by simulations of several sizes.
 //!
-//! *Log.* ZFS keeps in its log what is not in a transaction group on main yet: `min(rate x 2 groups, 2 x what may be dirty)`
-//! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if each block
-//! finds room on it. That grows with the size by itself. I/Os a second do not: in a closed loop the disks of main set the pace,
-//! which differs between groups and seeds by more than the log changes, and a full log holds writers back as a throttle does. So
-//! nothing is concluded from them.
+//! *Log.* The log of ZFS holds the data that the main pool does not yet have in a transaction group:
+//! `min(rate x 2 groups, 2 x the dirty limit)` ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE).
+//! Simulated: a log is large enough for a load if each block finds space on it. This can only improve with the size.
+//! IOPS are no criterion: in a closed loop the disks of the main pool determine the rate, which differs between groups
+//! and seeds by more than the effect of the log, and a full log throttles writers. So no conclusion is drawn from
+//! them.
 //!
-//! *Read cache.* The share of bytes read that are in the cache, over a trace: simulated as recorded, and by arithmetic, one
-//! request after the other with an exact LRU and this tier's rules: lines are taken in by reads, and by writes of whole lines
-//! (`through`); a write of a part of a line brings nothing in.
+//! *Read cache.* The share of the read bytes that are in the cache, over a trace: simulated as recorded, and by
+//! arithmetic, for requests in sequence with an exact LRU and this tier's rules: lines are admitted by reads, and by
+//! writes of whole lines (`through`); a write of a part of a line admits nothing.
 //!
-//! Left out: logs in several parts at once, and bytes of metadata.
+//! Not modelled: logs in several parts at once, and bytes of metadata.
 
 mod buffer;
 
@@ -34,97 +35,99 @@ use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
 use crate::review::results::rounded;
 
-/// The smallest log that is tried, bytes; each further one is twice as large.
+/// Smallest log that is tried, in bytes; each further one is twice as large.
 const SMALLEST_LOG: u64 = 64 << 20;
-/// Sizes of a read cache that are tried, as shares of what the trace touches: each half of the next.
+/// Number of sizes of a read cache that are tried, as shares of the data that the trace accesses: each half of the
+/// next.
 const CACHES: u32 = 6;
-/// A larger read cache is not worth it if it hits less than this share of reads more.
+/// Minimum increase of the hit ratio for which a larger read cache is worthwhile.
 const WORTH: f64 = 0.01;
 
 /// The rule for a log.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Rule {
-    /// 10^6 bytes a second that come in at most.
+    /// Maximum incoming rate in 10^6 bytes per second.
     pub inbound_mb_s: f64,
-    /// How long a transaction group takes writes in, seconds.
+    /// Seconds during which a transaction group accepts writes.
     pub txg_seconds: f64,
-    /// Bytes that may be dirty.
+    /// Maximum dirty bytes.
     pub dirty_bytes: u64,
-    /// Bytes that are needed.
+    /// Required bytes.
     pub bytes: f64,
 }
 
-/// One size.
+/// Results of one size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// Bytes of the log, buffer or cache.
     pub bytes: u64,
-    /// I/Os a second: mean, least and greatest of the seeds.
+    /// IOPS: mean, least and greatest of the seeds.
     pub iops: [f64; 3],
-    /// Of a write buffer: whether with no seed writes are held back; null of others.
+    /// For a write buffer: whether no seed delays writes; null for others.
     pub never_pressed: Option<bool>,
-    /// Of a write buffer: when writes are first held back, in seconds: mean, least and greatest of the seeds; null where some seed has
-    /// none of it.
+    /// For a write buffer: when writes are first delayed, in seconds: mean, least and greatest of the seeds; null if
+    /// some seed never delays them.
     pub pressed_seconds: Option<[f64; 3]>,
-    /// The 99th percentile of the slowest direction in microseconds; null with too few I/Os.
+    /// 99th percentile of the slowest direction in microseconds; null with too few I/Os.
     pub p99_us: Option<f64>,
-    /// Of a log: whether with every seed it is never full; null of a cache.
+    /// For a log: whether it is never full with any seed; null for a cache.
     pub never_full: Option<bool>,
-    /// Of a cache: share of bytes read that it has, simulated, mean, least and greatest of the seeds; null of a log.
+    /// For a cache: simulated hit ratio of read bytes, mean, least and greatest of the seeds; null for a log.
     pub hits: Option<[f64; 3]>,
-    /// The same by arithmetic, one request after the other.
+    /// For a cache: hit ratio by arithmetic, for requests in sequence.
     pub hits_by_arithmetic: Option<f64>,
-    /// The limits.
+    /// Figures of the limits.
     pub readings: Vec<Reading>,
     /// Whether all limits are met.
     pub meets: bool,
 }
 
-/// What was found with one drive in that place.
+/// Results with one drive in that place.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The drive.
+    /// Name of the drive.
     pub drive: String,
-    /// How well the pool's model is known.
+    /// Support level of the pool's model.
     pub model: &'static str,
-    /// The rows behind that.
+    /// The supporting rows.
     pub model_text: String,
-    /// The load.
+    /// Facts about the load.
     pub load: LoadFacts,
-    /// Of a log.
+    /// The rule, for a log.
     pub rule: Option<Rule>,
-    /// Of a write buffer.
+    /// The rule, for a write buffer.
     pub buffer_rule: Option<BufferRule>,
-    /// What the load logs, 10^6 bytes a second, of a log.
+    /// For a log: logged rate of the load in 10^6 bytes per second.
     pub logged_mb_s: Option<f64>,
-    /// The most bytes that the largest log held at once: mean, least and greatest of the seeds; of a log.
+    /// For a log: maximum bytes that the largest log held: mean, least and greatest of the seeds.
     pub most_held_bytes: Option<[f64; 3]>,
-    /// By size.
+    /// Results by size.
     pub rows: Vec<Row>,
-    /// The smallest size from which on all that were tried are enough: never full, writes never held back, or no larger one hits much
-    /// more; null if the largest is not.
+    /// The smallest size at and above which all tried sizes are sufficient: never full, writes never delayed, or no
+    /// larger size with a clearly higher hit ratio. Null if the largest is not.
     pub enough_bytes: Option<u64>,
-    /// The smallest size from which on all that were tried meet the limits; null if the largest does not, or without limits.
+    /// The smallest size at and above which all tried sizes meet the limits; null if the largest does not, or without
+    /// limits.
     pub meets_bytes: Option<u64>,
 }
 
-/// What is asked.
+/// Input of a sizing.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The load.
+    /// Load of the pool.
     pub load: Load,
-    /// The limits; none if empty.
+    /// The limits; empty if there are none.
     pub slo: Slo,
-    /// Of a log: bytes a second that come in at most.
+    /// For a log: maximum incoming rate in bytes per second.
     pub inbound: Option<f64>,
     /// Seeds, state and host.
     pub conditions: Conditions,
 }
 
-/// A log for a pool whose top is an intent log with one.
+/// Sizes a log for a pool whose top tier is an intent log with one.
 ///
 /// # Errors
-/// The load does not fit, or the pool has no single log.
+/// The load does not fit, or the pool does not have exactly one log.
 pub fn log(
     drive: &str,
     pool: &DriveSheet,
@@ -153,7 +156,7 @@ pub fn log(
         let never = never_full(&outcomes);
         rows.push(row(bytes, &outcomes, &request.slo, Some(never)));
         bytes *= 2;
-        // A log that is never full is not fuller when it is larger.
+        // A log that is never full is not fuller if it is larger.
         if never {
             break;
         }
@@ -179,13 +182,13 @@ pub fn log(
     })
 }
 
-/// Whether with no seed a block found no room on the log.
+/// Checks that with every seed, each block found space on the log.
 fn never_full(outcomes: &[Outcome]) -> bool {
     let mut full = outcomes.iter().map(|it| it.gauge(Gauge::LogFullBlocks));
     full.all(|it| it == Some(0.0))
 }
 
-/// The rule for a log.
+/// Returns the rule for a log.
 pub fn rule(config: &IntentLogConfig, inbound: f64) -> Rule {
     Rule {
         inbound_mb_s: inbound * 1e-6,
@@ -195,10 +198,10 @@ pub fn rule(config: &IntentLogConfig, inbound: f64) -> Rule {
     }
 }
 
-/// A read cache for a pool whose top is one, over a trace.
+/// Sizes a read cache for a pool whose top tier is one, over a trace.
 ///
 /// # Errors
-/// The trace does not fit, reads nothing, or the pool is none.
+/// The trace does not fit or reads nothing, or the pool is not a read cache.
 pub fn read_cache(
     drive: &str,
     pool: &DriveSheet,
@@ -264,7 +267,7 @@ fn answer(
     }
 }
 
-/// The size of the first row from which on this holds for all.
+/// Returns the size of the first row at and after which `holds` is true for all rows.
 fn since(rows: &[Row], holds: impl Fn(&Row) -> bool) -> Option<u64> {
     let after = rows.iter().rev().take_while(|row| holds(row));
     after.last().map(|row| row.bytes)
@@ -299,20 +302,20 @@ fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) ->
     }
 }
 
-/// The tier of a pool that this finds, and what it found.
+/// Returns the tier of a pool for which `of` returns a value, and the value.
 fn found<T>(pool: &DriveSheet, of: impl Fn(&Kind) -> Option<T>) -> Option<(usize, T)> {
     let tiers = &pool.pool_config()?.tiers;
     let mut all = tiers.iter().enumerate().rev();
     all.find_map(|(index, tier)| Some((index, of(&tier.kind)?)))
 }
 
-/// Bytes that a tier can use of a child, if it has just one such.
+/// Returns the bytes that a tier can use of a child, if it has exactly one such child.
 fn bytes_of_child(pool: &DriveSheet, tier: usize, child: usize) -> Option<u64> {
     let bytes = pool.pool_config()?.child_bytes(tier);
     (bytes.len() == 2).then(|| bytes[child])
 }
 
-/// Outcomes with a child of a tier that has so many bytes.
+/// Runs with this number of bytes for a child of a tier.
 fn run(
     pool: &DriveSheet,
     tier: usize,
@@ -332,7 +335,7 @@ fn run(
         .run(&smaller, &request.conditions, lab, &to_the_end)
 }
 
-/// Leaves a child of a tier so many bytes.
+/// Limits a child of a tier to this number of bytes.
 fn cut(
     config: &mut PoolConfig<DriveConfig>,
     (tier, child): (usize, usize),
@@ -355,7 +358,7 @@ fn cut(
     }
 }
 
-/// Bytes of the lines that a trace reads or writes; 0 if it reads nothing.
+/// Returns the bytes of the lines that a trace reads or writes; 0 if it reads nothing.
 fn touched(trace: &Trace, line: u64) -> u64 {
     let mut lines = std::collections::BTreeSet::new();
     let mut reads = false;
@@ -380,7 +383,7 @@ struct Lru {
 }
 
 impl Lru {
-    /// Whether it holds a line, which is used now if it does.
+    /// Checks whether it holds a line, and marks the line as used now.
     fn touch(&mut self, line: (u16, u64)) -> bool {
         let Some(at) = self.used.get_mut(&line) else {
             return false;
@@ -410,7 +413,7 @@ impl Lru {
     }
 }
 
-/// Share of the bytes read that an exact LRU of this many bytes holds, each request after the one before has ended.
+/// Returns the share of the read bytes that an exact LRU of this size holds, for requests in sequence.
 pub fn one_after_the_other(trace: &Trace, config: &ReadCacheConfig, bytes: u64) -> f64 {
     let line = u64::from(config.line);
     let most = bytes / line;

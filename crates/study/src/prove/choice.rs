@@ -1,25 +1,25 @@
-//! What of the undecided writes has reached the media when power went.
+//! Choice of the undecided writes that had reached the media when power failed.
 //!
-//! Every subset where there are few: up to 12 of them, or as many as there are points for. Beyond that the first so many, the
-//! last so many, all but one, one alone, and random ones. In each subset a write that was inside may be torn behind any of
-//! its sectors.
+//! If there are few undecided writes (up to 12, and limited by the number of points), every subset is tried. Otherwise
+//! the subsets are: the first n, the last n, all but one, a single one, and random ones. In each subset a write in
+//! flight may be torn after any of its sectors.
 
 use model::Stream;
 use model::data::{Image, Undecided};
 
-/// Most subsets that are tried.
+/// Maximum number of subsets that are tried.
 pub(super) const MOST: u64 = 1 << 12;
 
-/// One way in which it may have gone.
+/// One possible result of a power cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
-    /// By undecided write: whether it is done.
+    /// By undecided write: whether it has reached the media.
     pub(super) done: Vec<bool>,
-    /// One of which only so many sectors are done.
+    /// A write of which only this number of sectors has reached the media.
     pub(super) torn: Option<(u16, u16)>,
 }
 
-/// Calls for each way, of `most` subsets, until it says that it is enough.
+/// Calls a function for each result, of `most` subsets, until the function returns that it is enough.
 pub(super) fn each(
     undecided: &[(u16, Undecided)],
     most: u64,
@@ -39,7 +39,7 @@ pub(super) fn each(
         if call(&choice) {
             return;
         }
-        // Of many writes one in each subset is torn, of few each in turn.
+        // With many writes, one in each subset is torn; with few, each in turn.
         let turn = stream.below(count.max(1) as u64) as usize;
         let torn = if count > 4 { turn..turn + 1 } else { 0..count };
         for write in torn {
@@ -47,7 +47,7 @@ pub(super) fn each(
             if !choice.done[write] || !undecided[write].1.inside || sectors < 2 {
                 continue;
             }
-            // Of few writes every place is tried, of many one.
+            // With few writes, every boundary is tried; with many, one.
             let places = match count {
                 0..=2 => 1..sectors,
                 _ => {
@@ -77,7 +77,7 @@ fn sample(index: u64, count: usize, stream: &mut Stream) -> Vec<bool> {
     (0..count).map(one).collect()
 }
 
-/// The media as this way leaves them.
+/// Applies this result to the media.
 pub(super) fn apply(
     choice: &Choice,
     undecided: &[(u16, Undecided)],
@@ -94,7 +94,7 @@ pub(super) fn apply(
         {
             until = write.at + u64::from(sectors) * 512;
         }
-        // Media in memory take everything.
+        // Media in memory accept every write.
         let _ = write.apply(write.at, until, &mut media[usize::from(*member)]);
     }
     media
@@ -120,7 +120,7 @@ mod tests {
             seen.push(choice.clone());
             false
         });
-        // Four subsets; in two of them the first is torn behind one, two or three sectors.
+        // Four subsets; in two of them the first is torn after one, two or three sectors.
         assert_eq!(seen.len(), 4 + 2 * 3);
     }
 }

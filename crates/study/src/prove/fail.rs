@@ -1,37 +1,37 @@
-//! What can be wrong at a point that was tried.
+//! Failures at a tried point.
 
 use super::oracle::Wrong;
 use super::run::Misdeed;
 
-/// What is wrong at a point.
+/// A failure at a point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fail {
-    /// While the pool was up.
+    /// A failure while the pool was running.
     Up(Misdeed),
-    /// The pool does not come up again.
+    /// The pool does not start again.
     Down(String),
-    /// A sector is wrong.
+    /// The content of a sector is wrong.
     Sector(u64, Wrong),
     /// A sector cannot be read.
     Unreadable(u64),
     /// Two reads of a sector may differ.
     Ambiguous(u64),
-    /// So many records are said to be lost.
+    /// This number of records is reported as lost.
     Told(u64),
-    /// Records up to this number were durable, and the ring ends before it without a word.
+    /// Records up to this number were durable, and the ring ends before it without a report.
     Untold(u64),
-    /// A second recovery comes to something else.
+    /// A second recovery has a different result.
     Unstable,
-    /// The pool that is up again does not serve.
+    /// The restarted pool does not serve.
     Service(Misdeed),
-    /// Members that went on without each other were taken together.
+    /// Members that continued independently of each other were combined.
     Accepted,
-    /// Without data the members are asked other things than with data.
+    /// Without data, the members receive other commands than with data.
     Traces,
 }
 
 impl Fail {
-    /// Returns the failure in words, for a counterexample.
+    /// Returns the failure as text, for a counterexample.
     pub(super) fn words(&self) -> String {
         match self {
             Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),

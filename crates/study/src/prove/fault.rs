@@ -1,11 +1,11 @@
-//! What goes wrong besides the power, and whether the pool's promise covers it.
+//! Faults besides the power cut, and whether the pool's durability guarantee covers them.
 
 use model::Stream;
 use model::data::Trouble;
 use model::media::DriveConfig;
 use model::tier::{Kind, PoolConfig, Target, TierConfig};
 
-/// Something that befalls a member before a step of the program.
+/// A fault of a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Blow {
     pub(super) before: u8,
@@ -13,24 +13,24 @@ pub(super) struct Blow {
     pub(super) trouble: Trouble,
 }
 
-/// Whether there is a life before the one that is tried, and what happens to members between.
+/// Epochs before the tested one, and the state of members between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lives {
     /// The pool is new.
     One,
-    /// The pool has lived before.
+    /// The pool has run before.
     Two,
-    /// It has, and after the second life this member is as it was between the two.
+    /// The pool has run before, and after the second epoch this member has its state from between the two.
     OldCopy(u16),
-    /// The first of these is away in the second life, and the other afterwards.
+    /// The first member is missing in the second epoch, and the other one afterwards.
     Alternate(u16, u16),
-    /// A second life without the first of these, and another from the same start without the other; then the first of the
-    /// one and the others of the other are put together.
+    /// A second epoch without the first of these members, and another one from the same start without the other. Then
+    /// the first member of the latter and the others of the former are combined.
     Split(u16, u16),
 }
 
 impl Lives {
-    /// As bytes.
+    /// Returns the value as bytes.
     pub(super) fn number(self) -> [u8; 3] {
         match self {
             Lives::One => [0, 0, 0],
@@ -41,7 +41,7 @@ impl Lives {
         }
     }
 
-    /// From bytes that [`Lives::number`] has made.
+    /// Returns the value from bytes that [`Lives::number`] has made.
     pub(super) fn from_number(number: [u8; 3]) -> Option<Lives> {
         let [kind, one, two] = number;
         let (one, two) = (one.into(), two.into());
@@ -55,7 +55,7 @@ impl Lives {
         })
     }
 
-    /// Members that are named.
+    /// Returns the named members.
     pub(super) fn members(self) -> Vec<u16> {
         match self {
             Lives::One | Lives::Two => Vec::new(),
@@ -65,53 +65,53 @@ impl Lives {
     }
 }
 
-/// A kind of fault that is tried, a row of the table.
+/// A kind of fault that is tried: a row of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// Nothing but the power.
+    /// Only the power cut.
     PowerCut,
-    /// The power goes again during the recovery.
+    /// Power fails again during the recovery.
     SecondCut,
-    /// The pool has lived before: what an earlier power cut left stays on its members.
+    /// The pool has run before: data that an earlier power cut left is still on its members.
     SecondLife,
-    /// An old copy of one is put back after a second life.
+    /// An old copy of this member is restored after a second epoch.
     OldCopy(u16),
-    /// The first is away in a second life, the other after that.
+    /// The first member is missing in a second epoch, the other one after that.
     Alternate(u16, u16),
-    /// The pool went on without the first, and a copy of it without the other; then both are put together.
+    /// The pool continued without the first member, and a copy of it without the other; then both are combined.
     Split(u16, u16),
-    /// One dies and returns, and the other dies later.
+    /// The first member fails and returns, and the other one fails later.
     ReturnsThenDies(u16, u16),
-    /// One cannot read a few blocks, and the other dies and returns.
+    /// The first member cannot read some blocks, and the other one fails and returns.
     UnreadableAndReturns(u16, u16),
-    /// These members die one after the other, and are not there after the power cut.
+    /// These members fail one after the other, and are missing after the power cut.
     Die(Vec<u16>),
-    /// One dies, and is there again after the power cut, or before.
+    /// This member fails, and returns after the power cut or before.
     Returns(u16),
-    /// One cannot write once.
+    /// This member fails one write.
     FailsWrite(u16),
-    /// One cannot read a few blocks, before the cut and after.
+    /// This member cannot read some blocks, before the cut and after.
     Unreadable(u16),
-    /// One acknowledges flushes and does nothing.
+    /// This member acknowledges flushes without executing them.
     Lies(u16),
-    /// One acknowledges a write and does nothing.
+    /// This member acknowledges a write without executing it.
     LosesWrite(u16),
-    /// One writes to another place.
+    /// This member writes to a wrong address.
     Misdirects(u16),
-    /// A bit of one flips.
+    /// A bit of this member flips.
     Rots(u16),
 }
 
-/// What is expected where a fault is tried.
+/// Expected result of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Covered {
-    /// The promise holds: nothing may be lost.
+    /// The durability guarantee holds: no data may be lost.
     Yes,
-    /// The promise says that data are lost: some loss must be found.
+    /// The durability guarantee states that data is lost: some loss must be found.
     LostByPromise,
-    /// Data are lost, and the pool must say so: it does not open, or reads fail.
+    /// Data is lost, and the pool must report it: it does not open, or reads fail.
     MustBeTold,
-    /// The promise says nothing of it: drives that lie, lose, misplace or change data and do not tell.
+    /// The durability guarantee does not cover it: drives that silently ignore, lose, misplace or change data.
     NotPromised,
 }
 
@@ -126,7 +126,7 @@ fn has_log(config: &PoolConfig<DriveConfig>) -> bool {
 }
 
 impl Fault {
-    /// All that is tried on a pool.
+    /// Returns all faults that are tried on a pool.
     pub(super) fn of(config: &PoolConfig<DriveConfig>) -> Vec<Fault> {
         let members = 0..config.members.len() as u16;
         let mut faults = vec![Fault::PowerCut, Fault::SecondCut, Fault::SecondLife];
@@ -149,7 +149,8 @@ impl Fault {
         }
         faults.extend(members.clone().map(Fault::OldCopy));
         let loss = config.promise().loss;
-        // An array without one goes on as long as the power does, and refuses what a cut has left in doubt.
+        // An array that lacks a member continues while there is power, and refuses to open if a cut has left its
+        // parity in doubt.
         let ram = !has_array(config);
         let spare = |member: u16| !loss.happens(&|it| it == member, ram);
         let spare: Vec<u16> = members.filter(|&it| spare(it)).collect();
@@ -166,7 +167,7 @@ impl Fault {
         faults
     }
 
-    /// In words.
+    /// Returns the fault as text.
     pub(super) fn words(&self, names: &[String]) -> String {
         let name = |member: &u16| names[usize::from(*member)].clone();
         match self {
@@ -203,7 +204,7 @@ impl Fault {
         }
     }
 
-    /// What the promise says of it.
+    /// Returns what the durability guarantee states on the fault.
     pub(super) fn covered(&self, config: &PoolConfig<DriveConfig>) -> Covered {
         let loss = config.promise().loss;
         let members: &[u16] = match self {
@@ -216,17 +217,16 @@ impl Fault {
                 };
             }
             Fault::Split(..) => return Covered::MustBeTold,
-            // Both have failed. What was written while the first was away is on the other alone, and where that is gone
-            // nothing on the members says so.
+            // Both have failed. Data written while the first was missing is only on the other one, and if that is
+            // missing too, no member shows it.
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) if has_array(config) => {
-                // Of an array too few are left then, or enough.
+                // In an array, then too few members are left, or enough.
                 return Covered::MustBeTold;
             }
             Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
-            // Blocks may be on no member then. An intent log passes over a root or a log block that cannot be read as if none
-            // had been written there, so it cannot tell.
-            // A cache without a superblock that can be read is gone, and that was the one that had everything: this is
-            // the case above.
+            // Some blocks may then be on no member. An intent log treats an unreadable root or log block as if it had
+            // never been written, so it cannot report the loss. A cache without a readable superblock is lost; if it
+            // was the member with all data, this is the case above.
             Fault::UnreadableAndReturns(one, _) => {
                 let is_one =
                     |it: &Target| matches!(it, Target::Slice { member, .. } if member == one);
@@ -250,9 +250,9 @@ impl Fault {
         let happens = |ram| loss.happens(&|member| members.contains(&member), ram);
         match happens(true) {
             false => Covered::Yes,
-            // An array that is not whole is refused if a crash has left its parity in doubt.
+            // An incomplete array is refused if a crash has left its parity in doubt.
             true if has_array(config) && !has_log(config) && !happens(false) => Covered::MustBeTold,
-            // Whether the data that a dead drive had are asked for again is its client's affair.
+            // Whether the data of a failed drive is requested again depends on the client.
             true if matches!(
                 self,
                 Fault::Die(_) | Fault::PowerCut | Fault::SecondCut | Fault::SecondLife
@@ -264,7 +264,7 @@ impl Fault {
         }
     }
 
-    /// When what befalls whom in a program of so many steps.
+    /// Returns the times and members of the faults in a program of this number of steps.
     pub(super) fn blows(&self, seed: u64, steps: usize, bytes: u64) -> Vec<Blow> {
         let mut stream = Stream::new(seed, "fault");
         let mut before = || stream.below(steps as u64 + 1) as u8;
@@ -309,7 +309,7 @@ impl Fault {
             Fault::Returns(member) => {
                 let (one, two) = (before(), before());
                 let mut blows = vec![blow(one.min(two), *member, Trouble::Dies)];
-                // In one of two programs it stays away until after the power cut.
+                // In half of the programs it is missing until after the power cut.
                 if seed % 2 == 0 {
                     blows.push(blow(one.max(two), *member, Trouble::Returns));
                 }
@@ -337,7 +337,7 @@ impl Fault {
         }
     }
 
-    /// Members that are not there after the power cut.
+    /// Returns the members that are missing after the power cut.
     pub(super) fn absent(&self) -> Vec<u16> {
         match self {
             Fault::Die(members) => members.clone(),
@@ -346,7 +346,7 @@ impl Fault {
         }
     }
 
-    /// Lives before the one that is tried.
+    /// Returns the epochs before the tested one.
     pub(super) fn lives(&self) -> Lives {
         match *self {
             Fault::SecondLife => Lives::Two,

@@ -1,5 +1,5 @@
-//! Lives before the one that is tried: a program that ends in order or by a power cut, a recovery, and members that are away
-//! or of another time.
+//! Epochs before the tested one: a program that ends in order or by a power cut, a recovery, and members that are
+//! missing or have an older state.
 
 use model::Stream;
 use model::data::Image;
@@ -13,19 +13,19 @@ use super::program::{Do, Program, Step};
 use super::run::{Cut, Past, run};
 use super::world::{Disks, World};
 
-/// Versions that a life may use.
+/// Number of versions that an epoch may use.
 const VERSIONS: u32 = 80;
 
-/// What is left of the lives before, to be put back at each point.
+/// State from earlier epochs, which is restored at each point.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Before {
     images: Vec<Image>,
-    /// The opening that is tried.
+    /// The tested opening.
     opening: Option<Opening>,
 }
 
 impl Before {
-    /// The media after a power cut, and who is not there.
+    /// Returns the media after a power cut, with missing members and restored states.
     pub(super) fn put_back(&self, lives: Lives, mut media: Vec<Image>, absent: &[u16]) -> Disks {
         let mut absent = absent.to_vec();
         let mut remembered = None;
@@ -34,7 +34,7 @@ impl Before {
             Lives::OldCopy(member) => {
                 let member = usize::from(member);
                 media[member] = self.images[member].clone();
-                // Where no other member tells, the server's own note must.
+                // If no other member shows it, the server's own record must.
                 remembered = self.opening.filter(|_| media.len() == 1);
             }
             Lives::Alternate(_, two) => absent.push(two),
@@ -51,13 +51,13 @@ impl Before {
     }
 }
 
-/// How a life ended.
+/// End of an epoch.
 struct End {
     media: Vec<Image>,
     oracle: Oracle,
 }
 
-/// Runs a program to its end or to a moment at which power goes, by its seed; if it `rests`, always to its end.
+/// Runs a program to its end or to a power cut, chosen by its seed; if it `rests`, always to its end.
 fn live(
     world: &World,
     (disks, tiers): (&Disks, Recovered),
@@ -67,7 +67,7 @@ fn live(
 ) -> Result<End, Fail> {
     let mut stream = Stream::new(seed, "the end of a life");
     let mut program = Program::new(seed, world.bytes());
-    // Every other life ends in order, every other one of an array at rest.
+    // Half of the epochs end in order; half of those of an array end at rest.
     let orderly = rests || stream.below(2) == 0;
     let until = if orderly { u64::MAX } else { stream.below(100) };
     let ends = [Do::Drain, Do::Flush, Do::Drain, Do::Rest];
@@ -87,7 +87,7 @@ fn live(
             torn: None,
         };
         let over = u64::from(cut.index) >= until;
-        // The last one stays.
+        // The last one is kept.
         end = Some(End {
             media: apply(&choice, &cut.undecided, &cut.media),
             oracle: cut.oracle.clone(),
@@ -102,7 +102,7 @@ fn live(
     }
 }
 
-/// Finds the pool again, and looks at what there is: it stays so.
+/// Recovers the pool, and makes its present content the expected one.
 fn settle(world: &World, disks: &mut Disks, oracle: &mut Oracle) -> Result<Recovered, Fail> {
     let found = world.recover(disks);
     let found = found
@@ -121,10 +121,11 @@ fn settle(world: &World, disks: &mut Disks, oracle: &mut Oracle) -> Result<Recov
 
 type Begun = (Disks, Recovered, Past, Before);
 
-/// All that comes before the life that is tried: its media, its tiers, and what is put back after it.
+/// Runs everything before the tested epoch, and returns its media, its tiers, and the state that is restored
+/// afterwards.
 ///
 /// # Errors
-/// What went wrong before.
+/// The failure before the tested epoch.
 pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fail> {
     let mut disks = world.new_disks();
     let found = |disks: &mut Disks| {
@@ -135,14 +136,14 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     if lives == Lives::One {
         return Ok((disks, tiers, Past::default(), Before::default()));
     }
-    // Another program than the one that is tried.
+    // A different program from the tested one.
     let first = seed ^ 0x5a5a_0000;
     let absent = match lives {
         Lives::Alternate(one, _) => vec![one],
         Lives::Split(_, two) => vec![two],
         _ => Vec::new(),
     };
-    // An array that was cut does not open without one.
+    // After a power cut, an array does not open without a member.
     let rests = has_array(&world.config) && !absent.is_empty();
     let end = live(world, (&disks, tiers), Past::default(), first, rests)?;
     let mut before = Before {

@@ -1,8 +1,9 @@
-//! Whether a pool keeps its promise: short programs on a small copy of it, and power cuts, dead members and other faults at
-//! every moment, each with every way in which the writes that were on their way may have reached the media.
+//! Crash-consistency tests of a pool's durability guarantee. Short programs run on a small copy of the pool. Power
+//! cuts, failed members and other faults are tried at every moment, each with every possible state in which writes in
+//! flight may have reached the media.
 //!
-//! What is tried and what is not stands in `docs/prove.md`. A pool that promises less than it keeps is told apart from one
-//! that keeps less than it promises: where the promise says that data are lost, a loss must be found.
+//! `docs/prove.md` lists what is tried and what is not. A guarantee that is weaker than necessary is distinguished
+//! from one that is violated: if the guarantee states that data is lost, a loss must be found.
 
 mod choice;
 mod fail;
@@ -34,86 +35,86 @@ pub use self::proved::{Proved, proved};
 pub use self::search::Tally;
 pub use self::shape::shape;
 
-/// Programs that are tried together: few enough to stop soon, enough for all cores.
+/// Number of programs that are tried together: few enough to stop quickly, enough for all cores.
 const BATCH: u64 = 16;
-/// Most programs of one fault, whatever the number of points.
+/// Maximum number of programs for one fault, whatever the number of points.
 const PROGRAMS: u64 = 1 << 20;
 
-/// How much is tried.
+/// Extent of the test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Points for each fault, at least.
+    /// Minimum number of points for each fault.
     pub points: u64,
-    /// The first program.
+    /// Seed of the first program.
     pub seed: u64,
-    /// Only faults whose words have this in them.
+    /// Only faults whose text contains this.
     pub only: String,
-    /// End with the first broken promise.
+    /// Whether to end at the first violation.
     pub to_the_first: bool,
 }
 
-/// How a fault ended.
+/// Result of testing a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The promise was kept.
+    /// The durability guarantee was fulfilled.
     Kept,
-    /// It was not.
+    /// The durability guarantee was violated.
     Broken,
-    /// The promise says that data are lost, and they are.
+    /// The guarantee states that data is lost, and data was lost.
     AsDesigned,
-    /// The promise says that data are lost, and none were: it is too modest.
+    /// The guarantee states that data is lost, and none was lost: it is weaker than necessary.
     NoLossFound,
-    /// The promise says nothing of it.
+    /// The guarantee does not cover it.
     NotPromised,
 }
 
-/// A fault, and what came of it.
+/// A fault with its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// In words.
+    /// Description of the fault.
     pub fault: String,
-    /// What the promise says of it.
+    /// Coverage by the durability guarantee.
     pub covered: Covered,
-    /// What was counted.
+    /// Counts of the test.
     pub tally: Tally,
-    /// How it ended.
+    /// Verdict on the fault.
     pub verdict: Verdict,
 }
 
-/// How to see a broken promise again.
+/// A violation, and how to repeat it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counterexample {
-    /// Under which fault.
+    /// Description of the fault.
     pub fault: String,
-    /// What is wrong, in words.
+    /// Description of the failure.
     pub what: String,
-    /// The shortest program that was found, and what happens in it, a line each.
+    /// The shortest program that was found, with its events, one per line.
     pub program: Vec<String>,
-    /// For [`replay()`].
+    /// Digits for [`replay()`].
     pub replay: String,
 }
 
-/// Everything about one pool.
+/// Results of one pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Its rows.
+    /// Results by fault.
     pub rows: Vec<Row>,
-    /// The first broken promise.
+    /// The first violation.
     pub broken: Option<Counterexample>,
 }
 
 impl Report {
-    /// Whether the promise is kept, and no more modest than it must be.
+    /// Checks whether the guarantee is fulfilled, and not weaker than necessary.
     pub fn is_kept(&self) -> bool {
         let bad = |row: &Row| matches!(row.verdict, Verdict::Broken | Verdict::NoLossFound);
         !self.rows.iter().any(bad)
     }
 }
 
-/// Tries a pool. `progress` hears of points that have been tried, out of how many; it says whether to go on.
+/// Tests a pool. `progress` is called with the number of tried points and their total; it returns whether to continue.
 ///
 /// # Errors
-/// If the pool's data cannot be found again after a crash: the tier, and why.
+/// The pool's data cannot be recovered after a crash: the tier, and why.
 pub fn prove(
     config: &PoolConfig<DriveConfig>,
     settings: &Settings,
@@ -138,7 +139,7 @@ pub fn prove(
         };
         let covered = fault.covered(&world.config);
         let verdict = match (covered, first.is_some()) {
-            // Silence about a loss is not among the things that nobody promises.
+            // An unreported loss is a violation even if the guarantee does not cover the fault.
             _ if tally.untold > 0 => Verdict::Broken,
             (Covered::Yes, false) => Verdict::Kept,
             (Covered::Yes, true) => Verdict::Broken,
@@ -166,7 +167,7 @@ pub fn prove(
     Ok(report)
 }
 
-/// All programs of a fault, and the first thing that is wrong, if anything is. Nothing if it was to stop.
+/// Runs all programs of a fault, and returns the first failure, if any; `None` if it was stopped.
 fn try_fault(
     world: &World,
     fault: &Fault,
@@ -181,7 +182,7 @@ fn try_fault(
     let mut seed = settings.seed;
     while tally.points < settings.points && seed < settings.seed + PROGRAMS {
         let seeds: Vec<u64> = (seed..seed + BATCH).collect();
-        // A few points at each moment of many programs rather than all at the first.
+        // A few points at each moment of many programs, instead of all at the first moment.
         let share = (settings.points / 400).clamp(8, choice::MOST);
         let tried: Vec<Search<'_>> = seeds
             .into_par_iter()
@@ -285,10 +286,10 @@ fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Cou
     }
 }
 
-/// Runs a case again that a [`Counterexample`] has told: what is wrong in it, or nothing.
+/// Repeats a case that a [`Counterexample`] has given: returns its failure, or nothing.
 ///
 /// # Errors
-/// If the digits are none of a case, or the pool cannot be tried.
+/// The digits are not a valid case, or the pool cannot be tested.
 pub fn replay(
     config: &PoolConfig<DriveConfig>,
     digits: &str,

@@ -1,15 +1,16 @@
-//! What may be read: of each sector every version that was written, and which of them the promise holds fast.
+//! Allowed results of reads: every version of each sector that was written, and which of them the durability guarantee
+//! requires.
 //!
-//! A sector holds its address, the number of the step that wrote it, and a sum over both, so that what is read tells where
-//! it comes from. A version may be read unless another one came later for sure (it was submitted when this one had
-//! completed) and is durable.
+//! A sector contains its address, the number of the step that wrote it, and a checksum of both, so that its content
+//! identifies its origin. A version may be read unless another one is certainly later (submitted after the completion
+//! of this one) and durable.
 
 use std::collections::BTreeMap;
 
 /// Bytes of a sector.
 pub(super) const SECTOR: usize = 512;
 
-/// What stands in a sector.
+/// Writes the content of a sector.
 pub(super) fn stamp(sector: u64, version: u32, into: &mut [u8]) {
     into.fill(version as u8);
     into[..8].copy_from_slice(&sector.to_le_bytes());
@@ -18,14 +19,14 @@ pub(super) fn stamp(sector: u64, version: u32, into: &mut [u8]) {
     into[12..16].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// What a sector turns out to hold.
+/// Content of a sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
     Zeroes,
     Version(u32),
-    /// Of another sector.
+    /// That of another sector.
     Others,
-    /// Nothing that was ever written.
+    /// Content that was never written.
     Garbage,
 }
 
@@ -51,14 +52,14 @@ fn look(sector: u64, bytes: &[u8]) -> Seen {
     }
 }
 
-/// How something may be lost.
+/// Kind of wrong content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wrong {
-    /// An older version than what was promised, or none.
+    /// A version older than the guaranteed one, or none.
     Lost,
-    /// Another sector's.
+    /// The content of another sector.
     Others,
-    /// Nothing that was ever written.
+    /// Content that was never written.
     Garbage,
 }
 
@@ -67,13 +68,13 @@ struct Written {
     version: u32,
     zeroes: bool,
     submitted: u32,
-    /// When it ended; the end of time while it has not.
+    /// Time of its completion; the maximum while it is in flight.
     ended: u32,
     acknowledged: bool,
     durable: bool,
 }
 
-/// All that was written, by sector. Times are the counts of submissions and completions.
+/// All writes, by sector. Times are counts of submissions and completions.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Oracle {
     sectors: BTreeMap<u64, Vec<Written>>,
@@ -86,7 +87,7 @@ impl Oracle {
         self.clock
     }
 
-    /// Sectors that were touched.
+    /// Returns the written sectors.
     pub(super) fn sectors(&self) -> impl Iterator<Item = u64> {
         self.sectors.keys().copied()
     }
@@ -117,12 +118,12 @@ impl Oracle {
         }
     }
 
-    /// Power went, and this was found afterwards: it stays so, whatever else it might have been.
+    /// Makes content that was read after a power cut the only allowed version.
     pub(super) fn settle(&mut self, sector: u64, bytes: &[u8]) {
         let (version, zeroes) = match look(sector, bytes) {
             Seen::Zeroes => (0, true),
             Seen::Version(version) => (version, false),
-            // Judged before.
+            // It has already been judged.
             Seen::Others | Seen::Garbage => return,
         };
         let found = Written {
@@ -136,19 +137,19 @@ impl Oracle {
         self.sectors.insert(sector, vec![found]);
     }
 
-    /// A flush that was submitted at this time has completed.
+    /// Records the completion of a flush that was submitted at this time.
     pub(super) fn flushed(&mut self, submitted: u32) {
         for written in self.sectors.values_mut().flatten() {
             written.durable |= written.acknowledged && written.ended < submitted;
         }
     }
 
-    /// Whether a sector may be so after a power cut now.
+    /// Checks whether a sector may have this content after a power cut now.
     pub(super) fn judge(&self, sector: u64, bytes: &[u8]) -> Result<(), Wrong> {
         self.allowed(sector, bytes, |written| written.durable)
     }
 
-    /// Whether a read that was submitted at this time, and has completed now, may give this.
+    /// Checks whether a read that was submitted at this time, and has completed now, may return this content.
     pub(super) fn judge_read(
         &self,
         sector: u64,

@@ -1,12 +1,13 @@
-//! What a client does to the pool that is tried: a short list of commands, made from a seed, which can be written down in
+//! Programs: a client's commands on the tested pool, a short list made from a seed, which can be written as
 //! hexadecimal digits and read again.
 //!
-//! Few places, so that commands overlap; parts of blocks, ranges over the borders of blocks, chunks and legs; force unit
-//! access, flushes, trims; bursts and pauses, one of them long enough for a mirror to rest.
+//! There are few addresses, so that commands overlap. Programs contain parts of blocks; ranges across the borders of
+//! blocks, chunks and mirror members; force unit access, flushes, trims; bursts and pauses, one of them long enough
+//! for a mirror to come to rest.
 
 use model::Stream;
 
-/// What a step does.
+/// Action of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Do {
     Write,
@@ -16,9 +17,9 @@ pub(super) enum Do {
     Zero,
     Flush,
     Read,
-    /// All that is outstanding completes.
+    /// Waits until all outstanding commands complete.
     Drain,
-    /// So many seconds pass besides.
+    /// Waits, and additionally lets this number of seconds pass.
     Rest,
 }
 
@@ -33,7 +34,7 @@ const ALL: [Do; 8] = [
     Do::Rest,
 ];
 
-/// A step of a program. Sectors are of 512 B.
+/// A step of a program. Sectors have 512 B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
     pub(super) what: Do,
@@ -42,10 +43,10 @@ pub(super) struct Step {
     pub(super) sectors: u16,
 }
 
-/// A program.
+/// A list of steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Program {
-    /// Most commands outstanding.
+    /// Maximum number of outstanding commands.
     pub(super) depth: u8,
     pub(super) steps: Vec<Step>,
 }
@@ -54,7 +55,7 @@ pub(super) struct Program {
 const LARGEST: u64 = 40;
 
 impl Program {
-    /// The program of this number for a pool of so many bytes. Every fourth is one of several threads.
+    /// Returns the program with this number for a pool of this size. Every fourth has several threads.
     pub(super) fn new(seed: u64, bytes: u64) -> Program {
         if seed % 4 == 3 {
             return Program::threads(seed, bytes);
@@ -103,14 +104,15 @@ impl Program {
         Program { depth, steps }
     }
 
-    /// Two to six threads, each of which writes and syncs a place of its own, as a database on a file system does: logs in
-    /// order that end with force unit access or a flush, and pages anywhere. Nothing waits for others' flushes.
+    /// Returns a program of two to six threads, each of which writes and syncs its own range, like a database on a
+    /// file system: sequential logs that end with force unit access or a flush, and random pages. No thread waits for
+    /// flushes of others.
     fn threads(seed: u64, bytes: u64) -> Program {
         let mut stream = Stream::new(seed, "threads");
         let sectors = bytes / 512;
         let count = 2 + stream.below(5);
         let room = sectors - LARGEST * 2;
-        // The first stands in the middle, where a concatenation of two has its border.
+        // The first is in the middle, at the border of a concatenation of two.
         let mut logs: Vec<(u64, u64)> = (0..count)
             .map(|thread| match thread {
                 0 => (sectors / 2 - 2 * LARGEST / 8 * 8, 0),
@@ -132,9 +134,9 @@ impl Program {
                 _ => Do::Drain,
             };
             let at = match thread % 2 {
-                // A log, which goes round.
+                // A log that wraps around.
                 0 => *base + *next % (LARGEST + 40),
-                // Pages of a few places, often the same.
+                // Pages at a few addresses, often repeated.
                 _ => *base + 8 * stream.below(LARGEST / 8),
             };
             if matches!(what, Do::Write | Do::WriteThrough) {
@@ -150,7 +152,7 @@ impl Program {
         Program { depth, steps }
     }
 
-    /// As bytes.
+    /// Appends the program as bytes.
     pub(super) fn encode(&self, into: &mut Vec<u8>) {
         into.extend([self.depth, self.steps.len() as u8]);
         for step in &self.steps {
@@ -160,7 +162,7 @@ impl Program {
         }
     }
 
-    /// From bytes that [`Program::encode`] made, which it takes away.
+    /// Parses a program from bytes that [`Program::encode`] made, and consumes them.
     pub(super) fn decode(from: &mut impl Iterator<Item = u8>) -> Option<Program> {
         let (depth, count) = (from.next()?, from.next()?);
         let mut steps = Vec::new();
@@ -174,7 +176,7 @@ impl Program {
         Some(Program { depth, steps })
     }
 
-    /// In words, a step a line.
+    /// Returns the program as text, one step per line.
     pub(super) fn words(&self) -> Vec<String> {
         let words = |(index, step): (usize, &Step)| {
             let range = format!("{} sectors at {}", step.sectors, step.at);

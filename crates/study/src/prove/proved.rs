@@ -1,8 +1,8 @@
-//! What is known of shapes of pools: results of `drivelab prove --record`, kept in `proved.toml`.
+//! Records of tested pool shapes: results of `drivelab prove --record`, stored in `proved.toml`.
 //!
-//! Each record has a shape ([`super::shape()`]), the pool that was tried, how much was tried, by which version, and which
-//! faults break the guarantee, if any. Callers that serve a pool look its shape up. A shape without a record has not been
-//! tried.
+//! Each record has a shape ([`super::shape()`]), the tested pool, the extent of the test, the program version, and the
+//! faults that violate the guarantee, if any. Callers that serve a pool look up its shape. A shape without a record
+//! has not been tested.
 
 use model::media::DriveConfig;
 use model::tier::PoolConfig;
@@ -13,27 +13,27 @@ use super::{Report, Settings, Verdict, shape};
 /// The records of this version.
 pub const TEXT: &str = include_str!("proved.toml");
 
-/// What is known of a shape.
+/// Record of a shape.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proved {
     /// The shape, as [`super::shape()`] returns it.
     pub shape: String,
-    /// The pool that was tried, as an expression.
+    /// The tested pool, as an expression.
     pub pool: String,
-    /// Points that were tried, over all faults.
+    /// Number of tested points, over all faults.
     pub points: u64,
-    /// Points that each fault got at least.
+    /// Minimum number of points of each fault.
     pub each: u64,
     /// Seed of the first program.
     pub seed: u64,
-    /// Version of drivelab that tried it.
+    /// Version of drivelab that ran the test.
     pub version: String,
-    /// A line for each fault under which the guarantee does not hold; none if it holds.
+    /// A line for each fault under which the guarantee does not hold; empty if it holds.
     pub broken: Vec<String>,
 }
 
 impl Proved {
-    /// The record of a report about a pool.
+    /// Returns the record of a report on a pool.
     pub fn new(
         pool: &str,
         config: &PoolConfig<DriveConfig>,
@@ -56,24 +56,24 @@ impl Proved {
         }
     }
 
-    /// Whether the guarantee held at every point.
+    /// Checks whether the guarantee held at every point.
     pub fn holds(&self) -> bool {
         self.broken.is_empty()
     }
 }
 
-/// Returns what this version knows of the shape of a pool.
+/// Returns the record for the shape of a pool.
 pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
     let shape = shape(config);
-    // A test reads the text that is built in.
+    // A test parses the built-in text.
     let records = records(TEXT).unwrap_or_default();
     records.into_iter().find(|record| record.shape == shape)
 }
 
-/// Reads records.
+/// Parses records.
 ///
 /// # Errors
-/// Which record lacks which key, or that the text is not TOML.
+/// The record and its missing key, or that the text is not TOML.
 pub fn records(text: &str) -> Result<Vec<Proved>, String> {
     let document: DocumentMut = text.parse().map_err(|why| format!("not TOML: {why}"))?;
     let Some(tables) = document.get("proved") else {
@@ -111,7 +111,7 @@ fn record((index, table): (usize, &Table)) -> Result<Proved, String> {
     })
 }
 
-/// Puts a record among others: in place of the one of its shape, or at the end.
+/// Inserts a record: replaces the one with the same shape, or appends it.
 pub fn enter(records: &mut Vec<Proved>, record: Proved) {
     match records.iter_mut().find(|it| it.shape == record.shape) {
         Some(old) => *old = record,
@@ -119,7 +119,7 @@ pub fn enter(records: &mut Vec<Proved>, record: Proved) {
     }
 }
 
-/// Records as TOML.
+/// Returns records as TOML.
 pub fn write(records: &[Proved]) -> String {
     let mut tables = ArrayOfTables::new();
     for record in records {

@@ -1,4 +1,4 @@
-//! A case as hexadecimal digits, and again from them.
+//! Encoding of a case as hexadecimal digits, and decoding.
 
 use model::data::Trouble;
 use model::{Span, Time};
@@ -10,7 +10,7 @@ use super::program::Program;
 use super::search::{Case, Search};
 use super::world::World;
 
-/// Numbers of troubles, with the two numbers that some of them have.
+/// Returns the number of a fault, with the two parameters that some of them have.
 fn number(trouble: Trouble) -> (u8, u64, u64) {
     match trouble {
         Trouble::Dies => (0, 0, 0),
@@ -46,7 +46,7 @@ fn trouble(number: (u8, u64, u64)) -> Option<Trouble> {
     })
 }
 
-/// A case as digits.
+/// Returns a case as digits.
 pub(super) fn encode(case: &Case) -> String {
     let mut bytes = Vec::new();
     bytes.extend(case.seed.to_le_bytes());
@@ -76,7 +76,7 @@ pub(super) fn encode(case: &Case) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A case from digits.
+/// Parses a case from digits.
 pub(super) fn decode(digits: &str) -> Option<Case> {
     let digits = digits.trim();
     if !digits.is_ascii() || digits.len() % 2 != 0 {
@@ -136,7 +136,7 @@ pub(super) fn decode(digits: &str) -> Option<Case> {
     })
 }
 
-/// What goes wrong in a case.
+/// Repeats a case and returns its failure.
 pub(super) fn again(world: &World, case: &Case) -> Option<(Case, Fail)> {
     let mut search = Search::new(world, case.clone(), case.again.is_some());
     search.only = case.cut.clone();

@@ -1,8 +1,8 @@
-//! What a ring of records on the media says of itself, looked at without its recovery: has that kept silent about a loss?
+//! Inspection of a ring of records on the media, without its recovery: has the ring lost records without reporting it?
 //!
-//! Every block of a cache is looked at before the recovery. The newest superblock and each header of its epoch say up to
-//! which record all were durable: if the recovery finds fewer it has to tell. Left out: caches that are tiers themselves
-//! (their members' blocks are not the ring's).
+//! Every block of a cache is inspected before the recovery. The newest superblock and each header of its epoch contain
+//! the number of the last record up to which all were durable: if the recovery finds fewer, it must report that. Not
+//! covered: caches that are tiers themselves (their members' blocks are not the ring's).
 
 use model::data::Contents;
 use model::tier::offline::{Found, Recovered};
@@ -10,21 +10,21 @@ use model::tier::record::{BLOCK, Header, Superblock};
 
 use super::world::{Disks, World};
 
-/// Blocks at the beginning of a cache that superblocks are written to.
+/// Number of blocks at the beginning of a cache that hold superblocks.
 const SUPERBLOCKS: usize = 4;
 
-/// What a ring says.
+/// Durable records of a ring, according to its media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Says {
-    /// The tier.
+    /// Number of the tier.
     tier: u16,
-    /// The number of the record before its first.
+    /// Number of the record before its first.
     before: u64,
-    /// All up to this number were durable.
+    /// All records up to this number were durable.
     durable: u64,
 }
 
-/// What each ring says of which the cache is a member, or a slice of one.
+/// Returns the durable records of each ring whose cache is a member, or a slice of one.
 pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
     let caches = world.caches();
     caches
@@ -36,7 +36,7 @@ pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
                 image.read(at, &mut block).ok()?;
                 Some(block)
             });
-            // One that a drive has put elsewhere is not looked for.
+            // A superblock that a drive has written to a wrong address is not searched for.
             let superblocks: Vec<_> = blocks.by_ref().take(SUPERBLOCKS).collect();
             let superblocks = superblocks.iter().filter_map(Superblock::decode);
             let newest = superblocks.max_by_key(|it| (it.epoch, it.sequence))?;
@@ -53,8 +53,8 @@ pub(super) fn says(world: &World, disks: &Disks) -> Vec<Says> {
         .collect()
 }
 
-/// The number up to which records of a ring were durable, if the recovery has found fewer and not told. A ring that is not to
-/// be had, or was made anew, is told: another stands in for it.
+/// Returns the number up to which records of a ring were durable, if the recovery has found fewer without reporting
+/// it. A ring that cannot be opened, or was created again, counts as reported: another copy replaces it.
 pub(super) fn untold(world: &World, says: &[Says], tiers: &Recovered) -> Option<u64> {
     let silent = |it: &&Says| {
         let own = || tiers.found.iter().filter(|found| found.0 == it.tier);

@@ -1,5 +1,5 @@
-//! A program runs on a pool with data, things befall its members, and at each moment in which a power cut could leave
-//! something new somebody is asked to look.
+//! Runs a program on a pool with data and injects faults into its members. At each moment at which a power cut could
+//! leave a new state, a callback is called.
 
 use model::data::{Buffers, Image, Trouble, Undecided};
 use model::tier::offline::Recovered;
@@ -10,34 +10,34 @@ use super::oracle::{Oracle, SECTOR, Wrong, stamp};
 use super::program::{Do, Program, Step};
 use super::world::{Disks, Live, World};
 
-/// A wait that lets a mirror come to rest.
+/// A pause that lets a mirror come to rest.
 const REST: Span = Span::from_ms(6000);
-/// More events without a completion are none at all.
+/// Number of events without a completion after which a command is considered stuck.
 const RESTLESS: u32 = 1_000_000;
 
-/// A moment in which power may go.
+/// A moment at which power may fail.
 pub(super) struct Cut<'a> {
-    /// How many came before it.
+    /// Number of moments before it.
     pub(super) index: u32,
     pub(super) oracle: &'a Oracle,
-    /// What is on the media for sure.
+    /// Content that is certainly on the media.
     pub(super) media: Vec<Image>,
-    /// What may be or not, by member.
+    /// Writes that may or may not be on the media, by member.
     pub(super) undecided: Vec<(u16, Undecided)>,
 }
 
-/// What went wrong while the pool was up.
+/// A failure while the pool was running.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Misdeed {
-    /// A command ended so.
+    /// A command ended with this status.
     Status(Step, Status),
-    /// A read gave what it must not.
+    /// A read returned content that is not allowed.
     Read(Step, Wrong),
     /// A command never ended.
     NeverEnds,
 }
 
-/// Whether somebody has seen enough.
+/// Whether the callback needs no further moments.
 pub(super) type Enough = bool;
 
 struct Outstanding {
@@ -53,9 +53,9 @@ struct Run<'a> {
     now: Time,
     oracle: Oracle,
     outstanding: Vec<Option<Outstanding>>,
-    /// Acknowledged is durable.
+    /// Whether acknowledged writes are durable.
     at_once: bool,
-    /// A trim may do nothing to blocks of so many bytes that it covers in part.
+    /// A trim may ignore partly covered blocks of this size in bytes.
     trimmed_unit: u64,
     look: &'a mut dyn FnMut(&Cut<'_>) -> Enough,
     changes: u64,
@@ -64,15 +64,15 @@ struct Run<'a> {
     misdeed: Option<Misdeed>,
 }
 
-/// From what a program starts, besides the media.
+/// Initial state of a program, besides the media.
 #[derive(Clone, Default)]
 pub(super) struct Past {
     pub(super) oracle: Oracle,
-    /// The version of the last step of an earlier program.
+    /// Version of the last step of an earlier program.
     pub(super) versions: u32,
 }
 
-/// Runs a program. The first thing that went wrong while the pool was up, and what the members were asked.
+/// Runs a program. Returns the first failure while the pool was running, and the commands to the members.
 pub(super) fn run(
     world: &World,
     (disks, tiers): (&Disks, Recovered),
@@ -114,7 +114,7 @@ pub(super) fn run(
     }
     run.befall(program.steps.len(), blows);
     run.drain();
-    // Of a part there is nothing to compare.
+    // After an early end there is nothing to compare.
     let trace = match run.enough {
         true => Vec::new(),
         false => run.pool.recorded(),
@@ -210,7 +210,7 @@ impl Run<'_> {
         }
     }
 
-    /// Up to the next completion or change.
+    /// Runs up to the next completion or change.
     fn event(&mut self) {
         for _ in 0..RESTLESS {
             if self.pool.next_event() == Time::NEVER {
@@ -224,7 +224,7 @@ impl Run<'_> {
         self.enough = true;
     }
 
-    /// What is due next; whether a command completed or a moment was shown.
+    /// Runs the next event. Returns whether a command completed or a moment was shown.
     fn advance(&mut self) -> bool {
         let next = self.pool.next_event();
         let mut done = Vec::new();
@@ -261,7 +261,7 @@ impl Run<'_> {
                 let durable = self.at_once || step.what == Do::WriteThrough;
                 let mut done = at..at + sectors;
                 if step.what == Do::Trim && self.trimmed_unit > SECTOR as u64 {
-                    // Parts of units may keep what they hold.
+                    // Parts of units may keep their content.
                     let unit = self.trimmed_unit / SECTOR as u64;
                     let until = done.end / unit * unit;
                     done = at.next_multiple_of(unit).min(until)..until;
@@ -289,7 +289,7 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the moment if a power cut now could leave what it could not before; whether it was one.
+    /// Calls the callback if a power cut now could leave a new state. Returns whether it did.
     fn look(&mut self) -> bool {
         let members = self.pool.members();
         let changes = members.iter().map(|it| it.changes()).sum();

@@ -1,5 +1,5 @@
-//! Programs, faults, power cuts, what they leave, recoveries and judgements: all of it, until so many points have been
-//! tried.
+//! Search: programs, faults, power cuts, the resulting media states, recoveries and judgements, until the required
+//! number of points has been tried.
 
 use model::Stream;
 use model::tier::offline::{Found, Recovered};
@@ -14,41 +14,42 @@ use super::ring;
 use super::run::{Cut, Misdeed, run};
 use super::world::{Disks, Logged, World};
 
-/// One point in full: enough to see it again.
+/// A complete case, which can be repeated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Case {
     pub(super) seed: u64,
     pub(super) program: Program,
     pub(super) blows: Vec<Blow>,
     pub(super) absent: Vec<u16>,
-    /// What came before, and what happens between.
+    /// Earlier epochs, and the state of members between them.
     pub(super) lives: Lives,
-    /// At which moment power goes, and how; nothing if it is the running pool that is wrong.
+    /// Moment and result of the power cut; `None` if the running pool fails.
     pub(super) cut: Option<(u32, Choice)>,
-    /// After how many steps of the recovery it goes again.
+    /// Number of steps of the recovery after which power fails again.
     pub(super) again: Option<u16>,
 }
 
-/// What was tried, and what came of it.
+/// Counts of tried points, and their results.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
-    /// Power cuts, each with one choice of what had reached the media.
+    /// Power cuts, each with one choice of the writes that had reached the media.
     pub points: u64,
-    /// Programs.
+    /// Number of programs.
     pub programs: u64,
-    /// Points that lost what was promised, and said so: the pool did not come up, or reads failed.
+    /// Points with a reported loss of guaranteed data: the pool did not start, or reads failed.
     pub lost: u64,
-    /// Points that gave something older than promised, without an error.
+    /// Points that returned an older version than guaranteed, without an error.
     pub silent: u64,
-    /// Points that gave another sector's data, or garbage.
+    /// Points that returned another sector's data, or garbage.
     pub others: u64,
     /// Points after which reads differ, or a second recovery does.
     pub unstable: u64,
-    /// Programs in which a running pool failed, or gave what it must not.
+    /// Programs in which a running pool failed, or returned content that is not allowed.
     pub service: u64,
-    /// Most sectors lost at one point, and how many were written then.
+    /// Maximum number of sectors lost at one point, and the number written by then.
     pub worst: (u64, u64),
-    /// Points with a torn write, with legs that were copied to, with legs that were made alike, without a member.
+    /// Number of points with a torn write. The next three fields count points with mirror members that were being
+    /// resynced, with members that were made equal, and with a missing member.
     pub torn: u64,
     /// See `torn`.
     pub stale: u64,
@@ -56,20 +57,20 @@ pub struct Tally {
     pub unclean: u64,
     /// See `torn`.
     pub absent: u64,
-    /// Recoveries that were cut.
+    /// Number of recoveries that were interrupted by a power cut.
     pub second: u64,
-    /// Points after which a ring was read back that has been written through at least once; that had records beyond its
-    /// first gap; that had lost records which were durable, and told so.
+    /// Number of points after which a ring was read that has wrapped at least once. `gaps` counts points with records
+    /// after the first gap of a ring, and `told` points at which a ring had lost durable records and reported it.
     pub wrapped: u64,
     /// See `wrapped`.
     pub gaps: u64,
-    /// Points after which writes were done again that an intent log had.
+    /// Points after which an intent log repeated writes.
     pub logged: u64,
     /// See `wrapped`.
     pub told: u64,
-    /// Points at which a ring had lost durable records, could know it, and did not tell.
+    /// Points at which a ring had lost durable records, could detect it, and did not report it.
     pub untold: u64,
-    /// Most undecided writes.
+    /// Maximum number of undecided writes.
     pub undecided: u64,
 }
 
@@ -98,13 +99,13 @@ impl Tally {
         }
     }
 
-    /// Points and programs at which anything was wrong.
+    /// Returns the number of points and programs with any failure.
     pub fn wrong(&self) -> u64 {
         self.lost + self.silent + self.others + self.unstable + self.service + self.untold
     }
 }
 
-/// Runs of sectors that were touched: first, how many.
+/// Returns runs of written sectors: the first sector, and the number of sectors.
 fn runs(oracle: &Oracle) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for sector in oracle.sectors() {
@@ -116,25 +117,25 @@ fn runs(oracle: &Oracle) -> Vec<(u64, u64)> {
     runs
 }
 
-/// What tries one program.
+/// Search over one program.
 pub(super) struct Search<'a> {
     pub(super) world: &'a World,
     pub(super) case: Case,
-    /// The power goes in the recovery, too.
+    /// Whether power fails in the recovery, too.
     pub(super) again: bool,
-    /// Whether rings may have lost what was durable, and are asked.
+    /// Whether rings may have lost durable records, so that they are inspected.
     pub(super) suspicious: bool,
-    /// A loss that is told is right.
+    /// Whether a reported loss is correct behaviour.
     pub(super) told_is_right: bool,
-    /// From the life before, what is put back at each point.
+    /// State from the earlier epochs, restored at each point.
     before: Before,
-    /// It ends with the first thing that is wrong.
+    /// Whether it ends at the first failure.
     pub(super) to_the_first: bool,
-    /// It ends after so many points.
+    /// Number of points after which it ends.
     pub(super) most: u64,
-    /// Subsets that are tried at one moment.
+    /// Number of subsets that are tried at one moment.
     pub(super) share: u64,
-    /// Only this moment, and this way.
+    /// Only this moment, with this result.
     pub(super) only: Option<(u32, Choice)>,
     pub(super) tally: Tally,
     pub(super) first: Option<(Case, Fail)>,
@@ -164,7 +165,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The program of a seed under a fault.
+    /// Returns the search over the program of a seed under a fault.
     pub(super) fn of(world: &'a World, fault: &Fault, seed: u64) -> Search<'a> {
         let program = Program::new(seed, world.bytes());
         let member = world.bytes().min(1 << 20);
@@ -183,7 +184,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Tries everything.
+    /// Runs the search.
     pub(super) fn run(mut self) -> Search<'a> {
         self.tally.programs += 1;
         let (world, case) = (self.world, self.case.clone());
@@ -209,7 +210,7 @@ impl<'a> Search<'a> {
             &case.blows,
             &mut look,
         );
-        // Reads of what is on no member any more fail, and say so.
+        // Reads of data that is on no member any more fail with an error.
         let told = |it: &Misdeed| self.told_is_right && matches!(it, Misdeed::Status(..));
         if let Some(misdeed) = misdeed.filter(|it| !told(it)) {
             self.tally.service += 1;
@@ -242,7 +243,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A moment: all that a power cut may leave.
+    /// Tries all possible results of a power cut at a moment.
     fn cut(&mut self, cut: &Cut<'_>) -> bool {
         let mut stream = self.stream.clone();
         let runs = runs(cut.oracle);
@@ -261,7 +262,7 @@ impl<'a> Search<'a> {
         self.tally.points >= self.most || (self.to_the_first && self.first.is_some())
     }
 
-    /// A power cut, and what it leaves.
+    /// Tries a power cut with one result.
     fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &Choice) {
         let media = choice::apply(choice, &cut.undecided, &cut.media);
         let mut disks = self
@@ -319,7 +320,7 @@ impl<'a> Search<'a> {
                 self.tally.silent += 1;
                 return Err(Fail::Accepted);
             }
-            // A server does not start with an old copy of a log unless the loss is accepted.
+            // A server does not start with an old copy of a log unless the user accepts the loss.
             Ok(tiers) if self.world.has_old_log(&tiers) => {
                 self.tally.lost += 1;
                 return Err(Fail::Down("a log is an old copy".into()));
@@ -358,7 +359,7 @@ impl<'a> Search<'a> {
             return judged.and(Err(Fail::Told(records)));
         }
         judged?;
-        // Of one case everything is looked at.
+        // For a single case, everything is checked.
         let now_and_then = |every| self.only.is_some() || self.tally.points.is_multiple_of(every);
         let (again, serves) = (now_and_then(16), now_and_then(128));
         if again {
@@ -381,7 +382,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Whether two recoveries give the same. Each is read by its own tiers: these know where on the media their data are.
+    /// Checks whether two recoveries give the same content. Each is read with its own tiers, which know the places of
+    /// their data.
     fn same(
         &self,
         (first, before): (&Recovered, &mut Disks),
@@ -447,7 +449,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The media after these steps of a recovery: what was not made durable is not there, but for what a member was given last.
+/// Returns the media after these steps of a recovery. Writes that were not made durable are lost, except for the last
+/// one and every other one before it.
 fn cut_log(before: &[model::data::Image], steps: &[Logged]) -> Vec<model::data::Image> {
     use model::data::Contents;
     let mut media = before.to_vec();
@@ -459,7 +462,7 @@ fn cut_log(before: &[model::data::Image], steps: &[Logged]) -> Vec<model::data::
         let synced = later
             .iter()
             .any(|it| matches!(it, Logged::Sync(of) if of == member));
-        // By turns all of it or every other, so that order means nothing where nobody asked for it.
+        // Every other write is lost, so that the order of writes means nothing unless it was requested.
         if synced || index + 1 == steps.len() || (steps.len() + index) % 2 == 0 {
             let _ = media[usize::from(*member)].write(*at, data);
         }

@@ -1,8 +1,8 @@
-//! The shape of a pool: its tiers, the class of each drive and the settings that decide what is durable.
+//! The shape of a pool: its tiers, the class of each drive, and the settings that determine durability.
 //!
-//! Two pools of one shape keep the same guarantee, because they run the same code in the same order. Sizes, names, makes of
-//! drives and policies that move data only in time are left out; a stripe, a concatenation, a capacity tier or a set of log
-//! devices of more than one alike child counts as `n`.
+//! Two pools with equal shapes have the same guarantee, because they run the same code in the same order. Not part of
+//! the shape: sizes, names, drive models, and policies that only change when data moves. A stripe, a concatenation, a
+//! capacity tier or a set of log devices with more than one equal child counts as `n`.
 
 use model::media::{DriveConfig, Medium};
 use model::tier::{
@@ -10,7 +10,7 @@ use model::tier::{
     TierConfig, WriteBackConfig, Writes,
 };
 
-/// The shape of a pool in words, such as `mirror(2*volatile-flash)`.
+/// Returns the shape of a pool as text, such as `mirror(2*volatile-flash)`.
 pub fn shape(config: &PoolConfig<DriveConfig>) -> String {
     let volumes = config.volumes.iter().map(|&tier| tier_shape(config, tier));
     volumes.collect::<Vec<_>>().join(" + ")
@@ -36,7 +36,7 @@ fn tier_shape(config: &PoolConfig<DriveConfig>, tier: u16) -> String {
     }
 }
 
-/// Children that follow each other and are alike are counted; as `n` where there are at least so many.
+/// Combines consecutive equal children into a count; `n` if there are at least `n_from`.
 fn alike(children: &[String], n_from: usize) -> String {
     let runs = children.chunk_by(|one, two| one == two);
     let words = runs.map(|run| match run.len() {
@@ -47,7 +47,7 @@ fn alike(children: &[String], n_from: usize) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The first child by one name, the others by another.
+/// Labels the first child with one name, the others with another.
 fn parts(first: &str, others: &str, children: &[String]) -> String {
     match children {
         [] => String::new(),
@@ -73,7 +73,7 @@ fn child(config: &PoolConfig<DriveConfig>, target: &Target) -> String {
     }
 }
 
-/// What a drive's medium is, and whether it has a volatile write cache.
+/// Returns a drive's medium, and whether it has a volatile write cache.
 fn class(drive: &DriveConfig) -> String {
     let medium = match drive {
         DriveConfig::Ram(_) => "ram",
@@ -90,7 +90,7 @@ fn class(drive: &DriveConfig) -> String {
     }
 }
 
-/// The settings that differ from the default and decide what is durable, or which paths a write may take.
+/// Returns the settings that differ from the default and determine durability, or the paths that a write may take.
 fn settings(tier: &TierConfig) -> Vec<String> {
     match &tier.kind {
         Kind::IntentLog(log) => log_settings(log),

@@ -1,21 +1,22 @@
-//! A shorter program that goes wrong in the same way: steps are left out, many at first, as long as something is wrong.
+//! Reduction to a shorter program with the same failure: steps are removed, many at first, while there is still a
+//! failure.
 
 use super::fail::Fail;
 use super::fault::{Covered, Fault};
 use super::search::{Case, Search};
 use super::world::World;
 
-/// Points that a shorter program gets to go wrong.
+/// Number of points in which a shorter program must fail.
 const POINTS: u64 = 4000;
 
-/// The shortest that is found, and what is wrong with it.
+/// Returns the shortest program that is found, with its failure.
 pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> (Case, Fail) {
     let again = *fault == Fault::SecondCut;
     let fails = |case: &Case| {
         let mut search = Search::new(world, case.clone(), again);
         (search.to_the_first, search.most, search.share) = (true, POINTS, 64);
         search.told_is_right = fault.covered(&world.config) == Covered::MustBeTold;
-        // Silence about a loss stays what it is: without it the loss alone may be as promised.
+        // An unreported loss must remain unreported: a reported loss may be allowed by the guarantee.
         let silent = |fail: &Fail| matches!(fail, Fail::Untold(_));
         let first = search.run().first;
         first.filter(|(_, shorter)| silent(shorter) || !silent(&fail))
@@ -38,7 +39,7 @@ pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> 
     best
 }
 
-/// The case without some of its steps; what befell members before one of them befalls them before the next.
+/// Returns the case without some of its steps; faults before a removed step happen before the next step.
 fn without(case: &Case, from: usize, count: usize) -> Case {
     let mut shorter = case.clone();
     let until = (from + count).min(case.program.steps.len());

@@ -1,4 +1,4 @@
-//! The same program without data, and a pool that is up again: what is looked at now and then.
+//! Occasional checks: the same program without data, and service after a restart.
 
 use model::data::{Buffers, Trouble};
 use model::tier::ChildCommand;
@@ -9,7 +9,7 @@ use super::program::{Do, Program, Step};
 use super::run::Misdeed;
 use super::world::{Disks, World};
 
-/// What members are asked when the program runs in virtual time.
+/// Returns the commands to the members when the program runs in virtual time.
 pub(super) fn without_data(
     world: &World,
     tiers: Recovered,
@@ -70,7 +70,7 @@ pub(super) fn without_data(
     pool.recorded()
 }
 
-/// Whether both are the same but for names and places of data.
+/// Checks whether both are equal, except for names and places of data.
 pub(super) fn alike(one: &[ChildCommand], two: &[ChildCommand]) -> bool {
     let what = |it: &ChildCommand| {
         let command = it.command;
@@ -80,7 +80,7 @@ pub(super) fn alike(one: &[ChildCommand], two: &[ChildCommand]) -> bool {
     one.len() == two.len() && one.iter().zip(two).all(|(one, two)| what(one) == what(two))
 }
 
-/// Starts the pool on what was found, writes and reads: what goes wrong, if anything does.
+/// Starts the pool in its recovered state, writes and reads, and returns a failure, if any.
 pub(super) fn serves(world: &World, disks: &Disks, tiers: Recovered) -> Option<Misdeed> {
     let (mut pool, mut bytes) = world.start(disks, tiers, 1);
     let mut now = Time::ZERO;

@@ -1,8 +1,10 @@
-//! The small pool that is tried in place of a large one: the same tiers on the same kinds of drives, over a MiB of each.
+//! The small pool that is tested instead of a large one: the same tiers on the same kinds of drives, with one MiB of
+//! each.
 //!
-//! Slices are cut to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records to [`RING`],
-//! and records of intent logs to a tenth of [`DIRTY`], so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
-//! out: what only shows in addresses that are large.
+//! Slices are limited to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records to
+//! [`RING`], and records of intent logs to a tenth of [`DIRTY`], so that a short program crosses every border and
+//! recovery is fast. Drives are as small as possible without a change of behaviour. Not covered: effects that need
+//! large addresses.
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
@@ -16,20 +18,20 @@ use model::tier::{
 const SLICE: u64 = (1 << 20) + (64 << 10);
 /// Bytes of a mirror's region.
 const REGION: u64 = 16 << 10;
-/// Bytes that a mirror copies at a time: less than a region, so that a region takes several.
+/// Bytes that a mirror copies at once: less than a region, so that a region takes several copies.
 const COPIED: u32 = 8 << 10;
-/// Bytes of a stripe's chunk, at most.
+/// Maximum bytes of a stripe's chunk.
 const CHUNK: u32 = 16 << 10;
-/// Bytes of a write-back cache's segment, of its ring, and of a record, at most.
+/// Maximum bytes of a write-back cache's segment; [`RING`] and [`RECORD`] are those of its ring and of a record.
 const SEGMENT: u32 = 32 << 10;
 /// See [`SEGMENT`].
 const RING: u64 = 4 * SEGMENT as u64;
 /// See [`SEGMENT`].
 const RECORD: u32 = 16 << 10;
-/// Largest log block in bytes: so small that one flush fills several.
+/// Maximum log block in bytes: small enough that one flush fills several.
 const BLOCK: u32 = 12 << 10;
-/// Bytes of an intent log's volume, of what may be dirty in it, and of slices below it: of main and of logs, which are
-/// written round in a long program.
+/// Bytes of an intent log's volume. The next constants are the maximum dirty bytes in it, and the sizes of slices of
+/// the main pool and of logs, which wrap around in a long program.
 const VOLUME: u64 = 512 << 10;
 /// See [`VOLUME`].
 const DIRTY: u64 = 160 << 10;
@@ -37,20 +39,20 @@ const DIRTY: u64 = 160 << 10;
 const MAIN: u64 = 1792 << 10;
 /// See [`VOLUME`].
 const LOG: u64 = 96 << 10;
-/// The pool's own number.
+/// Id of the pool.
 const POOL: u128 = 0x0d81_7e1a_b000;
 
-/// A pool that runs, with data.
+/// A running pool with data.
 pub(super) type Live = Pool<Kept<Drive, Image>, Bytes>;
 
-/// What is tried.
+/// The tested pool.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) config: PoolConfig<DriveConfig>,
     pub(super) names: Vec<String>,
-    /// By member: whether it may lose what was not flushed.
+    /// By member: whether it may lose unflushed writes.
     volatile: Vec<bool>,
-    /// The media when the pool has just been made.
+    /// Media of the newly created pool.
     new: Vec<Image>,
 }
 
@@ -58,20 +60,20 @@ pub(super) struct World {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cache {
     pub(super) tier: u16,
-    /// The member that it is on, where it begins there, and bytes that it may take.
+    /// Member with the ring, its offset there, and its maximum bytes.
     pub(super) member: u16,
     pub(super) base: u64,
     pub(super) bytes: u64,
 }
 
-/// The media of a pool that does not run.
+/// Media of a pool that is not running.
 #[derive(Clone, Debug)]
 pub(super) struct Disks {
     pub(super) images: Vec<Image>,
     pub(super) absent: Vec<u16>,
-    /// The last opening, as a server notes it beside the members.
+    /// The last opening, as a server records it in addition to the members.
     pub(super) remembered: Option<Opening>,
-    /// What was written since it began, for [`Disks::log`].
+    /// Writes since the beginning of the log, for [`Disks::log`].
     pub(super) log: Option<Vec<Logged>>,
 }
 
@@ -114,7 +116,7 @@ impl Images for Disks {
     }
 }
 
-/// So small that a program of twenty writes goes round, with nothing in it.
+/// Reduces a ring so that a program of twenty writes wraps around, with an empty ring.
 fn shrink_ring(cache: &mut WriteBackConfig) {
     cache.segment = SEGMENT;
     cache.buffer_limit = RING;
@@ -125,13 +127,13 @@ fn shrink_ring(cache: &mut WriteBackConfig) {
     cache.start = 0.0;
 }
 
-/// Several stripes in a region, and regions in a slice.
+/// Reduces an array to several stripes per region, and several regions per slice.
 fn shrink_array<const PARITY: u16>(array: &mut ArrayConfig<PARITY>) {
     array.chunk = array.chunk.min(CHUNK / 2);
     array.region = REGION;
 }
 
-/// Groups of a few writes each.
+/// Reduces an intent log to transaction groups of a few writes.
 fn shrink_log(log: &mut IntentLogConfig) {
     log.record = (log.record).min(DIRTY as u32 / 10);
     log.run = 4 * log.record;
@@ -140,10 +142,10 @@ fn shrink_log(log: &mut IntentLogConfig) {
     log.size = VOLUME;
 }
 
-/// Bytes of the slices of each tier.
+/// Returns the bytes of the slices of each tier.
 fn slices(tiers: &[TierConfig]) -> Vec<u64> {
     let mut slices = vec![SLICE; tiers.len()];
-    // From above to below.
+    // From the topmost tier down.
     for (index, tier) in tiers.iter().enumerate().rev() {
         let own = slices[index];
         for (child, target) in tier.children.iter().enumerate() {
@@ -164,7 +166,7 @@ fn slice_of_log(child: usize) -> u64 {
 
 fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
     let mut small = config.clone();
-    // Just enough for the labels by which an old copy of a member is known.
+    // Just enough for the labels that identify an old copy of a member.
     small.label_bytes = openings::LEAST;
     let mut ends = vec![0; small.members.len()];
     let slices = slices(&small.tiers);
@@ -201,7 +203,7 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
 }
 
 impl World {
-    /// Whether a log of an intent log is found to be an old copy.
+    /// Checks whether a log of an intent log is an old copy.
     pub(super) fn has_old_log(&self, tiers: &Recovered) -> bool {
         tiers.found.iter().any(|&(tier, found)| {
             let kind = &self.config.tiers[usize::from(tier)].kind;
@@ -209,10 +211,10 @@ impl World {
         })
     }
 
-    /// Bytes of the blocks of which a trim leaves alone what it covers in part, as the standard allows.
+    /// Returns the size of blocks that a trim may leave unchanged if it covers them partly, as the standard allows.
     pub(super) fn trimmed_unit(&self) -> u64 {
         let of = |tier: &TierConfig| match &tier.kind {
-            // Of a trim they do nothing at all.
+            // They ignore trims.
             Kind::Raid5(_) | Kind::Raid6(_) => 1 << 40,
             Kind::WriteBack(_) => 4096,
             Kind::IntentLog(log) => u64::from(log.record),
@@ -221,7 +223,7 @@ impl World {
         self.config.tiers.iter().map(of).max().unwrap_or(512)
     }
 
-    /// Rings of write-back caches that are slices of a member.
+    /// Returns rings of write-back caches that are slices of a member.
     pub(super) fn caches(&self) -> impl Iterator<Item = Cache> + '_ {
         self.config.tiers.iter().zip(0..).filter_map(|(it, tier)| {
             let (Kind::WriteBack(cache), Some(&Target::Slice { member, base, .. })) =
@@ -239,7 +241,7 @@ impl World {
         })
     }
 
-    /// Whether a tier was made anew, or one that stands on it.
+    /// Checks whether a tier, or a tier above it, was created again.
     pub(super) fn is_renewed(&self, mut tier: u16, found: &[(u16, Found)]) -> bool {
         let all = &self.config.tiers;
         loop {
@@ -261,10 +263,10 @@ impl World {
         }
     }
 
-    /// The small pool of a large one.
+    /// Returns the small pool of a large one.
     ///
     /// # Errors
-    /// If its data cannot be found again after a crash: the tier, and why.
+    /// Its data cannot be recovered after a crash: the tier, and why.
     pub(super) fn new(config: &PoolConfig<DriveConfig>) -> Result<World, String> {
         let mut tiers = config.tiers.iter();
         if tiers.any(|tier| matches!(tier.kind, Kind::Cluster(_))) {
@@ -309,7 +311,7 @@ impl World {
         offline::open(&self.config, &start, disks)
     }
 
-    /// Bytes that can be addressed.
+    /// Returns the bytes that can be addressed.
     pub(super) fn bytes(&self) -> u64 {
         self.config.bytes()
     }
@@ -334,14 +336,15 @@ impl World {
         (pool, bytes)
     }
 
-    /// The same without data. The tiers are as they were found, because what they write next depends on how often the pool
-    /// was opened.
+    /// Starts the pool without data. The tiers have their recovered state, because their next writes depend on the
+    /// number of openings.
     pub(super) fn start_without_data(&self, tiers: Recovered, seed: u64) -> Pool<Drive> {
         let tiers = tiers.tiers(&self.config);
         Pool::resume(&self.config, self.drives(seed).collect(), tiers, ())
     }
 
-    /// The parts of a range of the pool's addresses in its volumes: which, where in it, where in the range, bytes.
+    /// Returns the parts of a range of the pool's addresses in its volumes: volume, offset in it, offset in the range,
+    /// bytes.
     fn volumes(&self, at: u64, bytes: u64) -> Vec<(u16, u64, usize, usize)> {
         let volumes = self.config.volumes();
         let each = self.config.volumes.iter().zip(&volumes);
@@ -356,10 +359,10 @@ impl World {
         parts.collect()
     }
 
-    /// Reads what the pool would give.
+    /// Reads the pool's content.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// It cannot be read.
     pub(super) fn read(
         &self,
         tiers: &Recovered,
@@ -379,7 +382,7 @@ impl World {
         })
     }
 
-    /// Whether what the pool gives depends on where it reads.
+    /// Checks whether the pool's content depends on the member that it reads.
     pub(super) fn is_ambiguous(
         &self,
         tiers: &Recovered,

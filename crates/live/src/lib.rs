@@ -1,4 +1,4 @@
-//! Modelled drives plugged in: the same device models as in a simulation, run against the wall clock, with data.
+//! Served drives: the device models of simulations, run against the wall clock, with data, for real clients.
 //!
 //! ```text
 //!   socket, shared memory          epoll                    model
@@ -7,13 +7,13 @@
 //!     Stream<Connection>: a byte stream        submit(now, Request) ... advance(until) -> Reply
 //!     vhost-user: rings in shared memory       next_event()
 //! ```
-//!
-//! One thread does everything. A front end turns bytes into [`Request`]s and [`Reply`]s into bytes; it is a state
-//! machine without sockets ([`Connection`]), or, where a byte stream is not enough, an [`Endpoint`]. The drive decides
-//! when a command completes; the front end moves the data *at completion*, between its own buffers and
-//! [`Served::read`] and [`Served::write`]. So a write that is refused or cut off changes nothing, and no payload passes
+//! One thread does everything. A front end converts bytes into [`Request`]s, and [`Reply`]s into bytes. It is a state
+//! machine without sockets ([`Connection`]), or, if a byte stream is not sufficient, an [`Endpoint`]. The drive
+//! determines when a command completes. The front end moves the data *at completion*, between its own buffers and
+//! [`Served::read`] and [`Served::write`]. So a write that is rejected or interrupted changes nothing, and no payload
+//! passes through the drive.
 //! through the drive.
-//!
+//! Not supported: several threads for one set of drives, authentication other than by certificates of NBD clients.
 //! Left out: several threads for one set of drives, authentication other than by certificates of NBD clients.
 
 pub mod bench_target;

@@ -1,7 +1,7 @@
 //! Allocator inside a page: large tables get pages of their own from the virtual machine, which are already zeroed.
 //!
 //! The standard allocator zeroes memory on request, although WebAssembly's memory begins with zeroes. The tables of a
-//! NAND drive have some gigabytes, of which a run accesses few pages. Zeroing would turn all of that into real memory
+//! NAND drive have some gigabytes, but a run accesses only a few of their pages. Zeroing would turn all of that into real memory
 //! of the reader's machine; without it, only accessed pages use real memory. Released blocks are kept for later
 //! tables.
 //!

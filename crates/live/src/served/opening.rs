@@ -1,4 +1,4 @@
-//! Opening of a drive that is to be served: size, store, and saved state.
+//! Opening of a served drive: size, store, and saved state.
 //!
 //! A store on disk is rejected, without any change to it, if it belongs to another drive, has another size, is
 //! damaged, or is in use.

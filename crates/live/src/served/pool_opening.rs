@@ -1,4 +1,4 @@
-//! Opening of a pool that is to be served: a store for each member, and the tiers with their state on the members.
+//! Opening of a served pool: a store for each member, and the tiers with their state on the members.
 //!
 //! A folder contains `NAME.img` and `NAME.img.state` for each member, and `pool.state`, which is written last when the
 //! pool is created. The following are rejected without any change: a folder of a pool with another structure, a store

@@ -103,9 +103,9 @@ pub struct Highest {
     /// The runs slightly above, where all seeds together exceed a limit; null if the greatest tried height meets the
     /// limits.
     pub beyond: Option<Point>,
-    /// What failed there: a limit, or `keeps up`.
+    /// The failed condition there: a limit, or `keeps up`.
     pub broke: Option<String>,
-    /// What the failing I/Os waited for.
+    /// Main latency part of the failing I/Os.
     pub wait: Option<Wait>,
     /// All tried heights, ascending: offered IOPS or I/Os in flight, completed IOPS, and the figure of each limit
     /// (mean of all seeds).
@@ -471,7 +471,7 @@ impl Runs<'_> {
     }
 }
 
-/// Returns the number of I/Os of which one lies beyond the deepest percentile, in the rarer direction.
+/// Returns the number of I/Os needed for one beyond the deepest percentile, in the rarer direction.
 fn ios_for_one_beyond(request: &Request) -> f64 {
     let beyond = 1.0 - request.slo.deepest().unwrap_or(99.0) / 100.0;
     1.0 / beyond / request.pattern.rarer()

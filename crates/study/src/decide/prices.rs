@@ -1,4 +1,5 @@
-//! Prices of a user's own: `prices.toml`. None is invented: a drive without a price there has no cost in an answer.
+//! Prices given by the user: `prices.toml`. No price is invented: a drive without a price in this file has no cost in
+//! an answer.
 //!
 //! ```toml
 //! power = "0.30 USD/kWh"            # what a kilowatt-hour costs, cooling included; optional
@@ -9,8 +10,8 @@
 //! d7-p5510-3840 = "0.12 USD/GB"     # or a decimal gigabyte of one
 //! ```
 //!
-//! A pool costs what its members do. What hands cost is not in it. [`example`] is such a file with the prices that the catalogue's
-//! sources give, each with its date: of those days, and of nobody's shop.
+//! A pool costs as much as its members. Labour is not included. [`example`] is such a file with the prices that the
+//! catalogue's sources give, each with its date; they are historical and not offers of any shop.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,30 +20,30 @@ use catalogue::DriveSheet;
 use text::problem::{Problems, nearest};
 use text::toml::{Cursor, Page, SourceFile, parse};
 
-/// What drives and power cost.
+/// Prices of drives and power.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Prices {
-    /// USD for a kilowatt-hour.
+    /// USD per kilowatt-hour.
     pub kwh: Option<f64>,
-    /// USD a month for the place of one drive: its share of rack and server.
+    /// USD per month for the place of one drive: its share of rack and server.
     pub place: Option<f64>,
     drives: BTreeMap<String, Price>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Price {
-    /// USD for a drive.
+    /// USD per drive.
     Drive(f64),
-    /// USD for 10^9 bytes.
+    /// USD per 10^9 bytes.
     Gigabyte(f64),
 }
 
-/// Hours in a year.
+/// Hours per year.
 const HOURS: f64 = 365.0 * 24.0;
-/// Months in a year.
+/// Months per year.
 const MONTHS: f64 = 12.0;
 
-/// A file with the prices that sources of the catalogue give, as an example.
+/// Returns an example file with the prices that sources of the catalogue give.
 pub fn example() -> String {
     let mut text = String::from(
         "# An example: prices as the sources of the catalogue give them, each of its day. Yours go here.\n\
@@ -62,10 +63,10 @@ pub fn example() -> String {
 }
 
 impl Prices {
-    /// The prices in a file's text; `also` are drives of the user's own, besides those of the catalogue.
+    /// Reads the prices in a file's text; `also` are the user's own drives, besides those of the catalogue.
     ///
     /// # Errors
-    /// Everything wrong with it.
+    /// All problems of the text.
     pub fn read(origin: &str, text: &str, also: &[&str]) -> Result<Prices, Problems> {
         let file = SourceFile {
             origin: origin.to_owned(),
@@ -127,7 +128,7 @@ impl Prices {
         Problems(page.problems.into_inner()).or(prices)
     }
 
-    /// What a drive, or all members of a pool, cost; `None` if a price is missing.
+    /// Returns the price of a drive, or of all members of a pool; `None` if a price is missing.
     pub fn of(&self, drive: &DriveSheet) -> Option<f64> {
         if drive.pool.is_some() {
             return drive
@@ -142,15 +143,15 @@ impl Prices {
         })
     }
 
-    /// What so many watts cost over so many years.
+    /// Returns the cost of this power over this number of years.
     pub fn of_power(&self, watts: f64, years: f64) -> Option<f64> {
         Some(self.kwh? * watts * 1e-3 * HOURS * years)
     }
 }
 
 impl Prices {
-    /// What power of so many watts and the places of a drive, or of all members of a pool, cost over so many years; nothing where
-    /// they have no price, `None` if power has one and the watts are not known.
+    /// Returns the cost of power and of the places of a drive, or of all members of a pool, over this number of years.
+    /// Items without a price cost nothing; `None` if power has a price and the watts are unknown.
     pub fn of_keeping(&self, drive: &DriveSheet, watts: Option<f64>, years: f64) -> Option<f64> {
         let drives = match drive.pool {
             Some(_) => drive.named_members().len(),
@@ -164,7 +165,7 @@ impl Prices {
     }
 }
 
-/// The number before this unit, above zero.
+/// Returns the number before this unit; it must be above zero.
 fn number(written: &str, unit: &str) -> Option<f64> {
     let number = written.trim().strip_suffix(unit)?.trim_end();
     let number: f64 = number.parse().ok()?;
@@ -185,7 +186,7 @@ mod tests {
         assert!((gigabytes - 384.0).abs() < 0.1, "{gigabytes}");
         assert_eq!(of("p4800x-375"), None);
         assert_eq!(of("stripe(p4801x-100,p4800x-375)"), None);
-        // 10 W for 5 years are 438 kWh.
+        // 10 W for 5 years is 438 kWh.
         let power = prices.of_power(10.0, 5.0).expect("a price of power");
         assert!((power - 131.4).abs() < 1e-9, "{power}");
         let alone = prices.of_keeping(

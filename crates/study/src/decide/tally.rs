@@ -89,7 +89,7 @@ pub struct Reading {
     pub too_few: Option<&'static str>,
 }
 
-/// What the slowest I/Os of a direction waited for.
+/// Main latency part of the slowest I/Os of a direction.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Wait {
     /// `reads`, `writes` or `syncs`.

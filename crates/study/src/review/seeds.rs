@@ -15,7 +15,7 @@ use super::suite::Effort;
 /// Maximum half-width of the 95 % interval of a known mean, as a share of it.
 const KNOWN: f64 = 0.05;
 
-/// Certainty of a figure of a point that may continue. Of several figures, the greatest variant decides.
+/// Certainty of a figure of a point that may continue. If there are several figures, the greatest variant decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Certainty {
     /// As precise as required.

@@ -51,7 +51,7 @@ pub struct Answer {
     pub measured: Facts,
     /// Differences between the measurement and a model's run.
     pub unlike: Vec<String>,
-    /// What became slower or faster during the run, with possible causes; null without any sign of a change.
+    /// A change of rate during the run, with possible causes; null without any sign of a change.
     pub change: Option<Change>,
     /// Results of the drive's model; null if no drive was named.
     pub model: Option<Modelled>,

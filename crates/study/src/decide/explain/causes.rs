@@ -24,13 +24,13 @@ use super::runs::Case;
 pub enum About {
     /// Data on the drive.
     State,
-    /// Lanes and generation of its link.
+    /// Lanes and generation of the drive's link.
     Link,
-    /// Start of its partition or file.
+    /// Start of the partition or file.
     Alignment,
-    /// Its power governor.
+    /// Power governor of the drive.
     Power,
-    /// Its wear.
+    /// Wear of the drive.
     Wear,
     /// Time since power-on.
     Uptime,

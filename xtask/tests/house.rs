@@ -1,5 +1,5 @@
-//! The house rules that no lint knows, held over all of the project's own Rust files. Each rule is also shown a text
-//! that breaks it, so that none of them can fall asleep.
+//! House rules that no lint checks, applied to all of the project's own Rust files. Each rule is also tested with a
+//! text that violates it, so that no rule can become ineffective.
 
 #[path = "house/circles.rs"]
 mod circles;
@@ -9,10 +9,11 @@ mod container;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines a file may have.
+/// Maximum number of lines of a file.
 const LONGEST: usize = 600;
 
-/// Functions whose last bit differs between machines; `libm` has them all. (The model cannot call them: it is `no_std`.)
+/// Functions whose last bit differs between machines; `libm` has portable versions. (The model cannot call them: it is
+/// `no_std`.)
 const NOT_PORTABLE: &[&str] = &[
     ".ln()",
     ".ln_1p()",
@@ -31,11 +32,11 @@ const NOT_PORTABLE: &[&str] = &[
     ".hypot(",
 ];
 
-/// Words that say nothing in the name of a type.
+/// Words without meaning in the name of a type.
 const EMPTY_NAMES: &[&str] = &["Manager", "Handler", "Util", "Utils", "Helper", "Info"];
 
-/// Names that the standard library has taken: its prelude's, and those that every reader knows. Who hides one makes its
-/// readers look twice. (A type alias `Result` is the library's own way.)
+/// Names that the standard library uses: its prelude's, and those that every reader knows. Redefining one confuses
+/// readers. (A type alias `Result` is the library's own convention.)
 const TAKEN_NAMES: &[&str] = &[
     "Arc",
     "AsMut",
@@ -126,8 +127,8 @@ fn all_rust_files() -> Vec<(PathBuf, String)> {
     files
 }
 
-/// The lines of code with their numbers: without comments, and without the unit tests at the end of the file. Tests that are a file
-/// of their own (`mod tests;`) end nothing: what is below them is code.
+/// Returns the lines of code with their numbers: without comments, and without the unit tests at the end of the file.
+/// A declaration of tests in a separate file (`mod tests;`) does not end the code.
 fn code(text: &str) -> Vec<(usize, &str)> {
     let mut code = Vec::new();
     let mut for_tests = false;
@@ -138,7 +139,7 @@ fn code(text: &str) -> Vec<(usize, &str)> {
             for_tests = true;
             continue;
         }
-        // Other attributes may stand between.
+        // Other attributes may be in between.
         if for_tests && !begins.is_empty() && !begins.starts_with("#[") {
             let mut words = begins
                 .split_whitespace()
@@ -170,7 +171,7 @@ fn lines_with(text: &str, forbidden: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The names of types that a line of code defines or aliases, each after what it is.
+/// Returns the names of types that a line of code defines or aliases, each after its kind.
 fn types(text: &str) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     for (number, line) in code(text) {
@@ -264,8 +265,8 @@ fn the_model_depends_on_arithmetic_only() {
         "strength_reduce",
     ];
     assert_eq!(used, allowed);
-    // What is simulated does not need `serde`: it is for those who write configurations down. CRCs are for data on
-    // media, which simulations do not have; the faster one needs the standard library, which a model must not.
+    // Simulated parts do not need `serde`, which is for users who write configurations. CRCs are for data on media,
+    // which simulations do not have; the faster CRC needs the standard library, which a model must not use.
     let manifest = fs::read_to_string(root().join("crates/model/Cargo.toml")).expect("a model");
     for optional in ["crc32c", "serde"] {
         let line = format!("{optional} = {{ workspace = true, optional = true }}");
@@ -273,7 +274,7 @@ fn the_model_depends_on_arithmetic_only() {
     }
 }
 
-/// The crates, each of which may use those before it. Cargo lets none use itself in a circle; the order is ours.
+/// The crates; each may use those before it. Cargo prevents cycles; this order is our own rule.
 const CRATES: [&str; 12] = [
     "version",
     "model",
@@ -289,10 +290,10 @@ const CRATES: [&str; 12] = [
     "live",
 ];
 
-/// What only the command line uses.
+/// Libraries that only the command line may use.
 const OF_THE_COMMAND_LINE: [&str; 2] = ["clap", "indicatif"];
 
-/// The libraries that a manifest names for the crate itself, not for its tests.
+/// Returns the libraries that a manifest names for the crate itself, without those for its tests.
 fn dependencies(manifest: &str) -> Vec<&str> {
     manifest
         .lines()
@@ -313,7 +314,7 @@ fn dependencies_of(krate: &str) -> Vec<String> {
         .collect()
 }
 
-/// Of a crate's libraries those that it may not use: later crates of [`CRATES`], and the command line's.
+/// Returns the libraries of a crate that it must not use: later crates of [`CRATES`], and the command line's.
 fn against_the_stream<'a>(krate: &str, used: &'a [String]) -> Vec<&'a str> {
     let own = CRATES.iter().position(|name| *name == krate);
     let later = &CRATES[own.expect("it is in the list")..];
@@ -331,7 +332,7 @@ fn imports_run_one_way() {
         let used = dependencies_of(krate);
         assert_eq!(against_the_stream(krate, &used), [""; 0], "{krate}");
     }
-    // What a drive is made of and what is asked of it know nothing of each other.
+    // The parts of a drive and its load do not depend on each other.
     assert!(
         !dependencies_of("workload")
             .iter()

@@ -1,4 +1,4 @@
-//! The log's format and that of dm-log-writes: what is written is read again, and damage is found with its place.
+//! The log's format and the dm-log-writes format: written logs are read back, and damage is detected with its offset.
 
 use crash::log::{FRAME, Note, Submission, Writer};
 use crash::{Assumptions, Head, Kind, Log, Lost, Walk, log_writes};
@@ -94,7 +94,7 @@ fn damage_is_found_with_its_place() {
         let frame = if at < last { first } else { last };
         let mut bytes = whole.clone();
         bytes[at] ^= 4;
-        // A length may become one that reaches beyond the end.
+        // A length may become one that extends beyond the end.
         if let Err(wrong) = Log::read(bytes) {
             assert!(wrong.offset <= at as u64, "{at}: {wrong}");
         } else {
@@ -150,7 +150,7 @@ const SSD: Assumptions = Assumptions {
     flush_lies: false,
 };
 
-/// The image of the orderly end.
+/// Returns the image after an orderly end.
 fn last_image(log: &Log) -> Vec<u8> {
     let end = Walk::new(log, SSD).go_to_end();
     let in_flight = |index: usize| end.undecided()[index].in_flight;
@@ -170,7 +170,7 @@ fn a_log_survives_the_format_of_dm_log_writes() {
         (again.acks, again.tries),
         (log.acks.clone(), log.tries.clone())
     );
-    // The late write completed after the flush was submitted: it comes after it.
+    // The late write completed after the flush was submitted, so it is placed after the flush.
     let kinds: Vec<(Kind, u64)> = { again.commands.iter() }
         .map(|it| (it.kind, it.offset))
         .collect();

@@ -1,5 +1,5 @@
-//! Programs with a planted bug on a raw drive: each is found with its class and what it needs, and again by the name of its
-//! image. Their correct twins hold.
+//! Programs with a planted bug on a raw drive: each bug is found with its class and its conditions, and again by the
+//! name of its image. The correct versions of the programs pass.
 
 use crash::log::{Note, Submission, Writer};
 use crash::name::Name;
@@ -76,7 +76,7 @@ impl Program {
     }
 }
 
-/// The values that fill a block: one if it is whole.
+/// Returns the values in a block: one if it is complete.
 fn values(case: &Case<'_>, block: u64) -> Vec<u8> {
     let mut data = [0; BLOCK as usize];
     case.image.read(block * BLOCK, &mut data);
@@ -93,7 +93,7 @@ fn corrupt(what: String) -> Judgement {
     Judgement::Failed(Class::Corrupt, what)
 }
 
-/// What was acknowledged is in its block.
+/// Checks that acknowledged data is in its block.
 fn records(case: &Case<'_>) -> Judgement {
     for ack in case.acks {
         let number: u8 = ack.parse().expect("a number");
@@ -104,7 +104,7 @@ fn records(case: &Case<'_>) -> Judgement {
     Judgement::Sound
 }
 
-/// Block 0 refers to a block that has the same value.
+/// Checks that block 0 refers to a block with the same value.
 fn pointer(case: &Case<'_>) -> Judgement {
     let to = value(case, 0);
     match to == 0 || value(case, to.into()) == to {
@@ -121,7 +121,7 @@ fn tried(log: &Log, how: Assumptions, mut check: impl FnMut(&Case<'_>) -> Judgem
     search(log, how, limits, &mut check).expect("it holds at the end")
 }
 
-/// The bug is found, with this and nothing else, and again by its name.
+/// Checks that the bug is found, with these properties and nothing else, and again by its name.
 fn found(
     log: &Log,
     how: Assumptions,
@@ -306,7 +306,7 @@ fn a_trim_of_the_old_copy_before_the_pointer_is_durable() {
         }
         program.log()
     };
-    // The pointer to the first copy is itself durable with it: only what comes later is judged.
+    // The pointer to the first copy becomes durable with it, so only later copies are judged.
     let check = |case: &Case<'_>| match value(case, 0) {
         0 | 1 => Judgement::Sound,
         _ => pointer(case),

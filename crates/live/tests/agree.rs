@@ -1,4 +1,5 @@
-//! A live run and a simulation agree: what arrived live, replayed in virtual time, has the same latencies exactly.
+//! A live run and a simulation agree: commands that arrived live, replayed in virtual time, have exactly the same
+//! latencies.
 
 use model::engine::{self, Workload};
 use model::media::{Drive, MediumDrive, Precondition};
@@ -20,7 +21,7 @@ fn served(id: &str) -> Served {
     .expect("memory")
 }
 
-/// Gives back recorded arrivals at their times.
+/// Submits recorded arrivals at their times.
 struct Again {
     arrivals: std::vec::IntoIter<(Time, Command)>,
     next: Option<(Time, Command)>,
@@ -64,14 +65,14 @@ impl Workload for Again {
     }
 }
 
-/// A block that says which it is, and whose write it was.
+/// Fills a block with its number and the tag of its write.
 fn stamp(block: u64, tag: u32, data: &mut [u8]) {
     data.fill(0);
     data[..8].copy_from_slice(&(block + 1).to_le_bytes());
     data[8..12].copy_from_slice(&tag.to_le_bytes());
 }
 
-/// Moves the data of replies as a front end does: of a pool's reads they must be those of some write to this block.
+/// Moves the data of replies as a front end does: a pool's reads must return the data of some write to this block.
 fn data_of(drive: &mut Served, replies: &[Reply]) {
     let mut data = [0; 4096];
     for reply in replies {
@@ -96,8 +97,8 @@ fn data_of(drive: &mut Served, replies: &[Reply]) {
     }
 }
 
-/// Serves as a real, uneven clock would: commands come at odd times, the loop looks late and at odd times. First come
-/// `writes`, one after the other from the first byte on, at once.
+/// Serves as with a real, irregular clock: commands arrive at irregular times, and the loop checks late and at
+/// irregular times. First, `writes` sequential writes, starting with the first byte, arrive at once.
 fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
     drive.record();
     let mut random = Stream::new(seed, "arrivals");
@@ -147,7 +148,7 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
     drive.take_recording().expect("it was recording")
 }
 
-/// Replays a recording in virtual time; whether it is as it was live.
+/// Replays a recording in virtual time. Returns whether it equals the live run.
 fn again(id: &str, recording: &Recording, prepared: bool) -> bool {
     let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     let mut simulated = Drive::new(&sheet.config, Precondition::Steady, 7);
@@ -175,8 +176,8 @@ const POOLS: [&str; 9] = [
     "intent-log(main=950pro-256; size=64MiB, ram=100MiB)",
 ];
 
-/// A drive that is served has its map from the start, lest somebody waits for it. One that is simulated makes it at its
-/// first write, and until then reads find another, so here it is prepared as well.
+/// A served drive has its map from the start, so that no client waits for it. A simulated drive computes it at its
+/// first write, and reads before that see another map, so this test prepares it as well.
 #[test]
 fn arrivals_of_a_live_run_have_the_same_latencies_in_virtual_time() {
     for id in DRIVES.into_iter().chain(POOLS) {
@@ -189,8 +190,8 @@ fn arrivals_of_a_live_run_have_the_same_latencies_in_virtual_time() {
     }
 }
 
-/// The map is all that preparing changes: where nothing is read before it is there, an unprepared drive does the same.
-/// Each member of a RAID-0 makes its own, at its own first write: the first MiB is on all members.
+/// Preparing changes only the map: if nothing is read before the map exists, an unprepared drive behaves the same.
+/// Each member of a RAID-0 computes its own map at its own first write; the first MiB is on all members.
 #[test]
 fn a_prepared_drive_is_as_any_other_from_the_first_write_on() {
     for id in DRIVES {
@@ -214,7 +215,7 @@ fn a_late_look_does_not_make_the_drive_late() {
     };
     let mut replies = Vec::new();
     drive.submit(Time::ZERO, 0, &read(0));
-    // Looked at a second later: the command has completed at its own time all the same.
+    // Checked a second later: the command has still completed at its own time.
     drive.advance(Time::from_ns(1_000_000_000), &mut replies);
     assert!(replies[0].latency < Span::from_us(50), "{:?}", replies[0]);
     drive.submit(Time::from_ns(1_000_000_000), 1, &read(1));

@@ -1,4 +1,4 @@
-//! The NBD front end as a state machine: negotiation, commands, errors, and clients that break the rules.
+//! The NBD front end as a state machine: negotiation, commands, errors, and clients that violate the protocol.
 
 use live::nbd::NbdConnection;
 use live::nbd::wire::{self, Request, command, error, flag, option};
@@ -27,7 +27,7 @@ fn client_of(drive: &str) -> Offline<NbdConnection> {
     Offline::new(vec![drive], connection, Limits::default()).expect("a greeting")
 }
 
-/// A client that has negotiated structured replies and block status, and is past GO.
+/// Returns a client that has negotiated structured replies and block status, and is past GO.
 fn ready() -> Offline<NbdConnection> {
     ready_for("p4800x-375")
 }
@@ -64,7 +64,7 @@ fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Request {
     }
 }
 
-/// The chunks of structured replies: kind, cookie, data.
+/// Returns the chunks of structured replies: kind, cookie, data.
 fn chunks(mut bytes: &[u8]) -> Vec<(u16, u64, Vec<u8>)> {
     let mut chunks = Vec::new();
     while !bytes.is_empty() {
@@ -77,7 +77,7 @@ fn chunks(mut bytes: &[u8]) -> Vec<(u16, u64, Vec<u8>)> {
     chunks
 }
 
-/// The error of the only reply.
+/// Returns the error of the only reply.
 fn error_of(bytes: &[u8]) -> u32 {
     match &chunks(bytes)[..] {
         [(wire::chunk::ERROR, _, data)] => wire::be32(data, 0),
@@ -96,7 +96,7 @@ fn what_was_written_is_read_however_the_bytes_are_cut() {
     for piece in bytes.chunks(777) {
         said.extend(client.send(piece).expect("fine"));
     }
-    // The read may overtake the write in the drive only if sent with it; here it came later.
+    // The read may overtake the write in the drive only if both are sent together; here it was sent later.
     let read = chunks(&said)
         .into_iter()
         .find(|chunk| chunk.1 == 2)
@@ -147,7 +147,8 @@ fn a_read_of_what_was_never_written_is_answered_without_data() {
         let (kind, cookie, data) = read(&mut client, 7, 65_536, 4096);
         assert_eq!((kind, cookie), (wire::chunk::OFFSET_HOLE, 7));
         assert_eq!(data, hole);
-        // Written, be it only to the drive's cache: there is data, also where a read touches it only at its end.
+        // After a write, even if only to the drive's cache, the block counts as data, also if a read touches only its
+        // end.
         let mut write = request(command::WRITE, 8, 65_536, 512).emit().to_vec();
         write.extend([3; 512]);
         client.send(&write).expect("fine");
@@ -199,7 +200,7 @@ fn what_cannot_be_done_is_refused_and_the_connection_goes_on() {
             .expect("the connection goes on");
         assert_eq!(error_of(&said), expected, "{request:?}");
     }
-    // Data of a write beyond the end is taken and thrown away.
+    // Data of a write beyond the end is received and discarded.
     let mut write = request(command::WRITE, 1, SIZE, 512).emit().to_vec();
     write.extend([1; 512]);
     assert_eq!(error_of(&client.send(&write).expect("fine")), error::ENOSPC);
@@ -259,7 +260,7 @@ proptest! {
         prop_assert_eq!(Request::parse(&request.emit()), Some(request));
     }
 
-    /// Whatever comes in, the connection ends or answers; commands that were taken are all answered.
+    /// For any input, the connection ends or answers, and all accepted commands are answered.
     #[test]
     fn any_requests_are_answered_or_end_the_connection(
         requests in prop::collection::vec((0u16..9, 0u16..20, 0u64..SIZE * 2, 0u32..70_000), 1..20)

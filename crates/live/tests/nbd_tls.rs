@@ -1,4 +1,4 @@
-//! NBD inside TLS as a state machine: a client by rustls, bytes cut anywhere, and clients that may not in.
+//! NBD over TLS as a state machine: a client with rustls, bytes split anywhere, and clients without access.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -77,12 +77,12 @@ fn client(folder: &Path, with_certificate: bool) -> ClientConnection {
 struct Pair {
     server: Offline<Encrypted>,
     client: ClientConnection,
-    /// Bytes are cut into pieces of this length.
+    /// Length of the pieces into which bytes are split.
     piece: usize,
 }
 
 impl Pair {
-    /// Past STARTTLS.
+    /// Returns a pair that is past STARTTLS.
     fn new(folder: &Path, verify_peer: bool, with_certificate: bool, piece: usize) -> Pair {
         let mut server = server(folder, verify_peer);
         let mut hello = 3u32.to_be_bytes().to_vec();
@@ -98,7 +98,7 @@ impl Pair {
         }
     }
 
-    /// Says this, and gives what comes back.
+    /// Sends bytes, and returns the answer.
     fn say(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
         self.client.writer().write_all(bytes).expect("no limit");
         let mut heard = Vec::new();
@@ -126,7 +126,7 @@ impl Pair {
     }
 }
 
-/// Option and answer of each reply in the negotiation.
+/// Returns option and answer of each reply in the negotiation.
 fn answers(mut said: &[u8]) -> Vec<(u32, u32)> {
     let mut answers = Vec::new();
     while !said.is_empty() {
@@ -197,13 +197,13 @@ fn a_client_without_tls_is_told_nothing() {
 fn what_was_said_in_the_clear_is_forgotten() {
     let folder = certificates();
     let mut pair = Pair::new(folder.path(), false, false, 1 << 20);
-    // A second time is an error inside.
+    // A second request inside TLS is an error.
     let again = pair
         .say(&wire::option(option::STARTTLS, &[]))
         .expect("told");
     assert_eq!(answers(&again), [(option::STARTTLS, answer::ERR_INVALID)]);
     pair.say(&go()).expect("a negotiation");
-    // What follows STARTTLS in the clear is taken for TLS, and is none.
+    // Unencrypted bytes after STARTTLS are parsed as TLS, and are invalid.
     let mut server = server(folder.path(), false);
     let mut hello = 3u32.to_be_bytes().to_vec();
     hello.extend(wire::option(option::STARTTLS, &[]));
@@ -224,7 +224,7 @@ fn a_client_must_show_its_certificate_if_that_is_asked() {
         matches!(&ending, Err(Ending::Broke(how)) if how.contains("no certificates")),
         "{ending:?}"
     );
-    // One of another authority.
+    // A certificate of another authority.
     let other = certificates();
     for name in ["client-cert.pem", "client-key.pem"] {
         std::fs::copy(other.path().join(name), folder.path().join(name)).expect("copied");
@@ -232,7 +232,7 @@ fn a_client_must_show_its_certificate_if_that_is_asked() {
     let mut pair = Pair::new(folder.path(), true, true, 1 << 20);
     let ending = pair.say(&go());
     assert!(matches!(&ending, Err(Ending::Broke(_))), "{ending:?}");
-    // It is nobody's business where that is not asked.
+    // It is ignored if the server does not request it.
     let mut pair = Pair::new(folder.path(), false, true, 1 << 20);
     pair.say(&go()).expect("a negotiation");
 }
@@ -262,7 +262,7 @@ fn each_file_that_is_wrong_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Instead of TLS, or a first flight of it that was changed on the way.
+    /// Random bytes instead of TLS, or a modified first flight.
     #[test]
     fn nonsense_ends_the_connection_or_waits_for_more(
         bytes in prop::collection::vec(any::<u8>(), 0..2000),

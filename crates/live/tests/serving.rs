@@ -1,4 +1,4 @@
-//! The event loop with real sockets: never early, nothing left behind, nobody held up by another.
+//! The event loop with real sockets: no early replies, no leaks, and no client that delays others.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,16 +13,16 @@ use live::{Clock, EventLoop, Limits, Setup, Stop};
 use model::Span;
 use model::media::Precondition;
 
-/// One test at a time: one of them counts the files of the whole process.
+/// Runs one test at a time, because one of them counts the open files of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What a loop has done.
+/// Results of a loop.
 struct Ended {
-    /// Replies that were timed.
+    /// Number of timed replies.
     timed: u64,
-    /// How late the one in the middle was.
+    /// Median lateness.
     late: Duration,
-    /// Mean latency of its reads, by the model.
+    /// Mean latency of its reads in the model.
     model: Duration,
 }
 
@@ -36,12 +36,12 @@ struct Running {
 }
 
 impl Running {
-    /// Serves a P4800X of 64 MiB by NBD at this speed.
+    /// Serves a P4800X of 64 MiB over NBD at this speed.
     fn start(speed: f64, limits: Limits) -> Running {
         Running::compensating(speed, limits, Span::ZERO)
     }
 
-    /// The same, each deadline earlier by `floor`.
+    /// Serves with each deadline earlier by `floor`.
     fn compensating(speed: f64, limits: Limits, floor: Span) -> Running {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
@@ -84,7 +84,7 @@ impl Running {
         }
     }
 
-    /// Ends it.
+    /// Ends the loop.
     fn end(mut self) -> Ended {
         self.stop.stop();
         let thread = self.thread.take().expect("ended once");
@@ -140,18 +140,18 @@ fn no_reply_is_early() {
     assert_eq!(server.end().timed, 5);
 }
 
-/// Waits of a tenth of a millisecond and of several: a reply leaves when it is due, and the client has it no sooner.
+/// For times of a tenth of a millisecond and of several: a reply is sent when it is due, and not received sooner.
 #[test]
 fn a_reply_is_no_later_than_a_sleep_on_this_machine() {
     for us in [100, 300, 1_000, 1_300, 3_000] {
-        // Others keep this machine busy: what is always late is late in each attempt.
+        // Other programs keep this machine busy; a systematic error would occur in each attempt.
         let mut attempts = (0..10).map(|_| served_and_slept(us));
         let in_time = attempts.any(|(late, sleep)| late < sleep + Duration::from_micros(350));
         assert!(in_time, "{us} us: {:?}", served_and_slept(us));
     }
 }
 
-/// How late replies to reads are that take so long, in the middle, and a sleep of that length between them.
+/// Returns the median lateness of replies to reads with this latency, and of a sleep of that length between them.
 fn served_and_slept(us: u64) -> (Duration, Duration) {
     const READS: u32 = 31;
     let wait = Duration::from_micros(us);
@@ -183,7 +183,7 @@ fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_
         let server = Running::compensating(SPEED, Limits::default(), floor);
         let mut client = connect(&server.socket);
         let reads = (0..9).map(|_| {
-            // Nothing arrives sooner after a reply than a transport that adds so much could bring it.
+            // The time that a transport with this floor needs is simulated after each reply.
             std::thread::sleep(FLOOR);
             read(&mut client, 4096)
         });
@@ -193,7 +193,7 @@ fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_
         let model = server.end().model.div_f64(SPEED);
         (took.iter().sum::<Duration>() / 9, took[4], model)
     };
-    // What the client sees is never less than the model says; by the floor less if that is subtracted.
+    // The client's latency is never below the model's; if the floor is subtracted, it may be lower by the floor.
     let (without, _, model) = mean(Duration::ZERO);
     assert!(
         model > 2 * FLOOR && without >= model,
@@ -202,7 +202,7 @@ fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_
     let (with, middle, same) = mean(FLOOR);
     assert_eq!(same, model, "the model's own latency stays");
     assert!(with >= model - FLOOR, "{with:?} {model:?}");
-    // Half of the floor is left for what this machine adds in the middle of nine.
+    // Half of the floor is left for this machine's delay in the median of nine.
     assert!(middle < model - FLOOR / 2, "{middle:?} {model:?}");
 }
 
@@ -214,7 +214,7 @@ fn thousands_of_connections_leave_nothing_behind() {
     for round in 0..10_000 {
         match round % 4 {
             0 => drop(connect(&server.socket)),
-            // Half a handshake, nonsense, and a command whose reply nobody reads.
+            // Half a handshake, invalid bytes, and a command whose reply is never read.
             1 => drop(UnixStream::connect(&server.socket).expect("it listens")),
             2 => {
                 let mut stream = UnixStream::connect(&server.socket).expect("it listens");
@@ -226,7 +226,7 @@ fn thousands_of_connections_leave_nothing_behind() {
             }
         }
     }
-    // The last ones may not have been noticed yet; a client that is served has seen them go.
+    // The last disconnections may not have been detected yet; after a client has been served, they have.
     let mut client = connect(&server.socket);
     read(&mut client, 4096);
     drop(client);
@@ -252,7 +252,7 @@ fn a_client_that_does_not_read_holds_up_only_itself() {
     let mut slow = connect(&server.socket);
     slow.set_write_timeout(Some(Duration::from_millis(200)))
         .expect("a timeout");
-    // 4 GiB of replies are asked for and none is read: sooner or later the server stops taking requests.
+    // 4 GiB of replies are requested and none is read: eventually the server stops taking requests.
     let mut taken = 0;
     while taken < 100_000 && slow.write_all(&read_request(0, 1 << 20)).is_ok() {
         taken += 1;
@@ -288,7 +288,7 @@ fn connections_beyond_the_limit_are_refused_and_those_before_go_on() {
     server.end();
 }
 
-/// Memory of this process, in MiB.
+/// Returns the memory of this process in MiB.
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -309,7 +309,7 @@ fn replies_that_nobody_reads_take_little_memory_and_keep_nobody_waiting() {
     let idle: Vec<UnixStream> = (0..20)
         .map(|_| {
             let mut stream = connect(&server.socket);
-            // Two of them fill what all may have, and leave the reserve to those who want little.
+            // Two of them fill the total limit, and leave the reserve for small requests.
             let request = read_request(0, 4 << 20);
             stream.write_all(&request).expect("the kernel takes it");
             stream
@@ -323,7 +323,7 @@ fn replies_that_nobody_reads_take_little_memory_and_keep_nobody_waiting() {
     }
     let more = resident_mib() - before;
     assert!(more < 64, "{more} MiB for {} clients", idle.len());
-    // One that wants as much as they do, and reads it, gets it: some of them have to go.
+    // A client that requests as much as they do, and reads it, gets it: some of the others are disconnected.
     read(&mut quick, 4 << 20);
     let was_cut = |it: &&UnixStream| {
         it.set_nonblocking(true).expect("a socket");

@@ -1,4 +1,4 @@
-//! What happens to commands when a drive is slow, stuck, worn, formatted, or loses its power.
+//! Effects on commands when a drive is slow, stuck, worn, formatted, or loses its power.
 
 use live::Setup;
 use live::served::{Outcome, Reply, Request, Served};
@@ -33,7 +33,7 @@ const fn ms(ms: u64) -> Time {
     Time::from_ns(ms * 1_000_000)
 }
 
-/// Runs the drive to `until`: the replies.
+/// Runs the drive to `until` and returns the replies.
 fn until(drive: &mut Served, until: Time) -> Vec<Reply> {
     let mut replies = Vec::new();
     drive.advance(until, &mut replies);
@@ -80,7 +80,7 @@ fn a_stuck_drive_answers_when_it_is_freed() {
     );
 }
 
-/// Bytes that are written in a second from `start` on, in ms, 64 commands at a time.
+/// Returns the bytes written in a second, starting at `start` in ms, with 64 commands at a time.
 fn written_in_a_second(drive: &mut Served, start: u64) -> u64 {
     let mut tag = 0;
     let mut now = ms(start);
@@ -111,7 +111,7 @@ fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
     drive
         .suffer(ms(20_000), &Fault::Ambient(120.0))
         .expect("it can be hot");
-    // Five times as long as its temperature needs for two thirds of the way.
+    // Five times the time constant of its temperature.
     assert_eq!(health(&mut drive, 620_000), TOO_HOT);
     let hot = written_in_a_second(&mut drive, 620_000);
     assert!(hot < before / 2, "{hot} of {before} B/s");
@@ -126,7 +126,7 @@ fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
     );
 }
 
-/// A desktop drive's model has no governor through which heat could work: whoever heats it is told so.
+/// A desktop drive's model has no governor that heat could affect, and a remark states that.
 #[test]
 fn a_drive_without_a_governor_is_not_slowed_by_heat_and_says_so() {
     let hot = Fault::Ambient(120.0);
@@ -141,14 +141,14 @@ fn a_drive_without_a_governor_is_not_slowed_by_heat_and_says_so() {
     );
 }
 
-/// The share of reads, one after another, that take 30 us more than the quickest: longer than the recovery of a read,
-/// which one in a thousand needs. From `start` on, in ms.
+/// Returns the share of consecutive reads that take 30 us more than the fastest: longer than the recovery of a read,
+/// which one in a thousand needs. They begin at `start`, in ms.
 fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
     const READS: u32 = 20_000;
     let mut latencies = Vec::new();
     for read in 0..READS {
         let at = ms(start) + Span::from_us(u64::from(read) * 100);
-        // All over the drive.
+        // Spread over the drive.
         let block = read.wrapping_mul(0x9e37_79b9) % ((64 << 20) / 4096);
         drive.submit(at, 0, &request(block, Op::Read));
         let replies = until(drive, at + Span::from_us(99));
@@ -185,7 +185,7 @@ fn a_worn_drive_throttles() {
         .suffer(ms(10_000), &Fault::Wear(105.5))
         .expect("it wears");
     let worn = written_in_a_second(&mut drive, 11_000);
-    // S4: 30 MB/s past 105 %.
+    // S4: 30 MB/s above 105 %.
     assert!((25_000_000..=35_000_000).contains(&worn), "{worn} B/s");
 }
 
@@ -195,7 +195,7 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
     for tag in 0..64 {
         drive.submit(ms(1), u64::from(tag), &request(tag, Op::Write));
     }
-    // Just after the last acknowledgement some are still on their way to the flash.
+    // Just after the last acknowledgement, some writes have not reached the flash.
     let mut acknowledged = 0;
     while acknowledged < 64 {
         let next = drive.next_event();
@@ -236,12 +236,12 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
     assert_eq!(drive.in_flight(), 0);
     let life = drive.health(now).lifetime;
     assert_eq!((life.power_cycles, life.unsafe_shutdowns), (cycles + 1, 1));
-    // It goes on afterwards.
+    // It continues afterwards.
     drive.submit(ms(20_000), 0, &request(1, Op::Read));
     assert_eq!(until(&mut drive, ms(30_000))[0].outcome, Outcome::Success);
 }
 
-/// Writes so many pages of sevens, one after the other, and gives the drive their data.
+/// Writes this range of pages sequentially, filled with sevens.
 fn write_pages(drive: &mut Served, pages: std::ops::Range<u32>) {
     for tag in pages {
         let now = drive.now();

@@ -1,6 +1,6 @@
-//! vhost-user-blk from the other side: a driver with rings in shared memory, as a guest has it. What real guests do is
-//! tested with the program (`crates/cli/tests/live`); here is what they do not do on demand: connections that break
-//! with requests in flight, and nonsense.
+//! vhost-user-blk with a test driver that has rings in shared memory, like a guest. Real guests are tested with the
+//! program (`crates/cli/tests/live`). This file tests cases that guests do not produce on demand: connections that
+//! break with requests in flight, and invalid input.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -139,7 +139,7 @@ impl Memory {
         self.map.read_obj(GuestAddress(at)).expect("in range")
     }
 
-    /// Makes a request available: three descriptors from `3 * slot` on.
+    /// Makes a request available: three descriptors starting at `3 * slot`.
     fn ask(&mut self, slot: u16, kind: u32, sector: u64, bytes: usize) {
         let header = HEADERS + u64::from(slot) * 16;
         self.put(header, kind);
@@ -197,7 +197,7 @@ impl Memory {
         self.get(STATUS + u64::from(slot))
     }
 
-    /// Waits for so many more requests to end; their heads.
+    /// Waits until `count` more requests have completed, and returns their heads.
     fn ended(&mut self, count: usize) -> Vec<u32> {
         let end = Instant::now() + LIMIT;
         let mut heads = Vec::new();
@@ -229,7 +229,7 @@ impl Connection {
         let mut frontend = Frontend::connect(socket, 1).expect("a connection");
         frontend.set_owner().expect("owner");
         let features = frontend.get_features().expect("features");
-        // Without the event index: a kick for each request.
+        // Without the event index, each request needs a kick.
         frontend
             .set_features(features & !(1 << 29))
             .expect("features");
@@ -262,7 +262,7 @@ impl Connection {
             log_addr: None,
         };
         frontend.set_vring_addr(0, &ring).expect("a ring");
-        // As QEMU does when the connection before this one broke.
+        // As QEMU does after a broken connection.
         frontend
             .set_vring_base(0, memory.get(USED + 2))
             .expect("a ring");
@@ -280,7 +280,7 @@ impl Connection {
         self.kick.write(1).expect("a kick");
     }
 
-    /// Waits until the server has ended it.
+    /// Waits until the server has ended the connection.
     fn wait_until_ended(mut self) {
         let end = Instant::now() + LIMIT;
         let flags = VhostUserConfigFlags::empty();
@@ -319,7 +319,7 @@ fn a_guest_reads_what_it_wrote() {
     assert_eq!(status, [0, 0, 0, 0, 1, 1, 2]);
     assert_eq!(memory.data(1), [7; BLOCK]);
     assert!(memory.data(3).starts_with(b"DL12345678\0"));
-    // A discard of that block, and it reads as zeroes.
+    // After a discard of that block, it reads as zeroes.
     let range = DATA + 7 * BLOCK as u64;
     memory.put(range, 8_u64);
     memory.put(range + 8, 8_u32);
@@ -331,7 +331,7 @@ fn a_guest_reads_what_it_wrote() {
     connection.kick();
     memory.ended(1);
     assert_eq!((memory.status(7), memory.data(1)), (0, vec![0; BLOCK]));
-    // Stopping the ring tells where to go on.
+    // Stopping the ring returns the index from which to continue.
     assert_eq!(connection.frontend.get_vring_base(0).expect("a ring"), 9);
 }
 
@@ -347,7 +347,7 @@ fn requests_in_flight_survive_the_connection() {
         memory.ask(slot, OUT, u64::from(slot) * 8, BLOCK);
     }
     connection.kick();
-    // Until all are noted as taken.
+    // Until all are recorded as taken.
     let (given, file) = in_flight.as_ref().expect("given");
     let place = FileOffset::new(file.try_clone().expect("a descriptor"), given.mmap_offset);
     let noted: GuestMemoryMmap = GuestMemoryMmap::from_ranges_with_files([(
@@ -368,7 +368,7 @@ fn requests_in_flight_survive_the_connection() {
     }
     assert_eq!(memory.get::<u16>(USED + 2), 0, "nothing has ended yet");
     drop(connection);
-    // And one more that nobody was there to take.
+    // And one more that was made available while no server was running.
     memory.fill(8, 9);
     memory.ask(8, OUT, 64, BLOCK);
     let connection = Connection::new(&server.socket(), &memory, &mut in_flight);
@@ -392,7 +392,7 @@ fn requests_in_flight_survive_the_connection() {
     }
 }
 
-/// Whether the server closes this connection.
+/// Checks whether the server closes this connection.
 fn is_closed(mut stream: UnixStream) -> bool {
     stream.set_read_timeout(Some(LIMIT)).expect("a time");
     let mut rest = Vec::new();
@@ -415,7 +415,7 @@ fn nonsense_ends_that_connection_only() {
         stream.write_all(&message).expect("taken");
         assert!(is_closed(stream), "{message:?}");
     }
-    // Rings with chains that do not end, or lead out of the memory.
+    // Rings with chains that do not end, or leave the memory.
     for (at, next) in [(HEADERS, 0_u16), (MEMORY - 8, 1), (HEADERS, ENTRIES)] {
         let mut evil = Memory::new();
         let connection = Connection::new(&server.socket(), &evil, &mut None);
@@ -438,11 +438,12 @@ fn nonsense_ends_that_connection_only() {
 
 #[test]
 fn memory_that_is_cut_short_ends_that_connection_only() {
-    // A write of some 10 us takes a tenth of a second: time to cut memory between request and data.
+    // A write of some 10 us takes a tenth of a second: time to truncate memory between request and data.
     let server = Server::start(1e-4);
     let mut memory = Memory::new();
     let good = Connection::new(&server.socket(), &memory, &mut None);
-    // All of it, from the data on, and all but the first page; what is gone must not be touched here either.
+    // All of it, everything from the data, and everything except the first page. This test must not access the
+    // truncated part either.
     for left in [0, DATA, 0x1000] {
         for asked in [false, true] {
             let mut evil = Memory::new();
@@ -459,7 +460,7 @@ fn memory_that_is_cut_short_ends_that_connection_only() {
             connection.wait_until_ended();
         }
     }
-    // And that in which requests are noted.
+    // And the memory in which requests are recorded.
     let mut evil = Memory::new();
     let mut in_flight = None;
     let connection = Connection::new(&server.socket(), &evil, &mut in_flight);
@@ -467,7 +468,7 @@ fn memory_that_is_cut_short_ends_that_connection_only() {
     evil.ask(0, OUT, 0, BLOCK);
     connection.kick();
     connection.wait_until_ended();
-    // A connection ends just before that is said.
+    // A connection ends just before that is logged.
     let said = || server.log.lock().expect("nobody panics").clone();
     let end = Instant::now() + LIMIT;
     while said().len() < 7 && Instant::now() < end {
@@ -476,7 +477,7 @@ fn memory_that_is_cut_short_ends_that_connection_only() {
     let log = said();
     let reasons = log.iter().filter(|line| line.contains("cut short"));
     assert_eq!((reasons.count(), log.len()), (7, 7), "{log:?}");
-    // The others go on, and nothing of it was written.
+    // The others continue, and no data was written.
     memory.fill(0, 1);
     memory.ask(0, IN, 0, BLOCK);
     good.kick();

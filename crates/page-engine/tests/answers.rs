@@ -1,4 +1,4 @@
-//! Answers: the same whatever was asked before, and every problem of a question at once.
+//! Answers do not depend on earlier questions, and all problems of a question are reported at once.
 
 use page_engine::{Engine, Question};
 
@@ -28,7 +28,7 @@ fn an_answer_does_not_depend_on_the_one_before() {
     let engine = Engine::default();
     let mut small = question("950pro-256", &["--rw=randwrite", "--iodepth=4"]);
     small.set = vec![("capacity".into(), "200 GB".into())];
-    // The governor lets a burst pass.
+    // The governor does not limit a burst.
     let long = ["--rw=randwrite", "--iodepth=16", "--number_ios=20000"];
     let mut governed = question("p4800x-375", &long);
     governed.power_limit_watts = Some(8.0);
@@ -46,7 +46,7 @@ fn an_answer_does_not_depend_on_the_one_before() {
         assert_eq!(answer, &asked(&Engine::default(), question));
     }
     assert_eq!(answers[0], answers[5]);
-    // What is set is not ignored.
+    // Settings are not ignored.
     assert_ne!(answers[0], answers[2]);
     assert_ne!(answers[3], answers[4]);
 }
@@ -57,7 +57,7 @@ fn what_is_prepared_answers_the_same() {
     let mut writes = question("group", &["--rw=randwrite", "--iodepth=4"]);
     let prepare = serde_json::json!({ "prepare": &writes }).to_string();
     assert_eq!(engine.answer(prepare.as_bytes()), r#"{"prepared":null}"#);
-    // With another setting of the pool as well.
+    // Also with another setting of the pool.
     for buffer in ["30 %", "95 %"] {
         writes.set = vec![("tier.group.start.buffer".into(), buffer.into())];
         let answer = asked(&engine, &writes);
@@ -87,7 +87,7 @@ fn figures_add_up() {
     assert_eq!(read.ios + write.ios, 4 * 300);
     for direction in [&read, &write] {
         let parts: f64 = direction.parts.iter().map(|(_, us)| us).sum();
-        // Parts are whole nanoseconds in their sum, means of which are rounded.
+        // The sum of the parts is a whole number of nanoseconds, and their means are rounded.
         assert!(
             (parts / direction.mean_us - 1.0).abs() < 1e-6,
             "{direction:?}"

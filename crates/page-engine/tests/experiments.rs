@@ -1,4 +1,4 @@
-//! Experiments of the page of `drivelab lab`: job files on drives, pools and texts; what it takes to repeat them.
+//! Experiments of the page of `drivelab lab`: job files on drives, pools and texts, and how to repeat them.
 
 use page_engine::{Engine, Experiment};
 
@@ -54,7 +54,7 @@ fn bands_hold_every_io_and_add_up_to_the_mean() {
     for one in [read, write] {
         let bands: Vec<_> = one.bands.iter().flatten().collect();
         let ios: u64 = bands.iter().map(|band| band.ios).sum();
-        // Bands of fewer than ten are not told.
+        // Bands of fewer than ten I/Os are not shown.
         assert!(
             ios <= one.direction.ios && ios + 40 > one.direction.ios,
             "{ios}"
@@ -80,7 +80,7 @@ fn a_flash_drive_runs_smaller_unless_the_whole_is_asked_for() {
     assert_eq!(whole.capacity_bytes, small.capacity_bytes);
 }
 
-/// With these options set.
+/// Returns an experiment with these options.
 fn set(drive: &str, options: &[(&str, &str)]) -> Experiment {
     let options = options.iter();
     Experiment {
@@ -114,7 +114,7 @@ fn what_is_set_holds_on_the_smaller_drive_and_on_the_whole() {
     assert!((kept.smaller / sold.smaller - 1.0).abs() < 0.01, "{kept:?}");
     let share = kept.capacity_bytes as f64 / sold.capacity_bytes as f64;
     assert!((share - 0.7).abs() < 0.001, "{share}");
-    // Figures of a user's come with those of the smaller drive, and a format of its list.
+    // A user's changed figures are combined with those of the smaller drive, and with a format of its list.
     let slow = set(
         "p3700-800",
         &[("set", "nand.medium.read=200us"), ("lba-format", "4096")],
@@ -122,7 +122,7 @@ fn what_is_set_holds_on_the_smaller_drive_and_on_the_whole() {
     let slow = run(&slow);
     let mean = |told: &page_engine::Results| told.read.as_ref().map(|it| it.direction.mean_us);
     assert!(mean(&slow) > mean(&run(&experiment("p3700-800"))));
-    // Of a pool its members.
+    // For a pool, its members.
     let pool = set("mirror(2*p3700-800)", &[("overprovision", "30%")]);
     let pool = run(&Experiment {
         whole: true,

@@ -1,4 +1,4 @@
-//! ACT against what can be worked out by hand: arrivals and queues on a RAM disk, rates, scores, logs.
+//! ACT compared with results computed by hand: arrivals and queues on a RAM disk, rates, scores, logs.
 
 use lab::act::{ActTest, Reason, Tested, at_load, at_share, score, tested};
 use lab::{Lab, Machine, Scenario, Work};
@@ -9,7 +9,7 @@ use model::media::{DriveConfig, Precondition};
 use report::act as report;
 use workload::act::{Config, Generation, Kind, Stop};
 
-/// A RAM disk in a host that costs nothing, for ACT that costs nothing.
+/// Returns a plan with a RAM disk in a host without costs, and an ACT program without costs.
 fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenario {
     let drive = DriveConfig::Ram(RamConfig {
         bytes: 1 << 30,
@@ -30,7 +30,7 @@ fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenari
     Scenario::new(machine, Precondition::Fresh, Work::Act(test), 7)
 }
 
-/// The same with other costs of the program.
+/// Returns the plan with other costs of the program.
 fn costing(plan: Scenario, change: impl FnOnce(&mut ProgramCosts)) -> Scenario {
     let mut costs = plan.machine.costs().expect("they are given");
     change(&mut costs);
@@ -40,7 +40,7 @@ fn costing(plan: Scenario, change: impl FnOnce(&mut ProgramCosts)) -> Scenario {
     }
 }
 
-/// The same, judged otherwise.
+/// Returns the plan with other rules of judgement.
 fn judged(mut plan: Scenario, change: impl FnOnce(&mut ActTest)) -> Scenario {
     match &mut plan.work {
         Work::Act(test) => change(test),
@@ -49,13 +49,13 @@ fn judged(mut plan: Scenario, change: impl FnOnce(&mut ActTest)) -> Scenario {
     plan
 }
 
-/// The same where reaping an I/O takes this long.
+/// Returns the plan with this time to reap an I/O.
 fn reaping(plan: Scenario, reap: Span) -> Scenario {
     let machine = plan.machine.with_host(|host| host.engines[0].reap = reap);
     Scenario { machine, ..plan }
 }
 
-/// Reads alone, at a rate.
+/// Returns a configuration with reads only, at a rate.
 fn reads(rate: u32, generation: Generation, seconds: u64) -> Config {
     Config {
         reads_per_second: rate,
@@ -99,8 +99,8 @@ fn requests_at_even_intervals_never_wait_below_saturation() {
 #[test]
 fn requests_spread_over_queues_wait_as_a_slotted_queue_does() {
     // A request every 10 us, for each of four queues with probability 1/4. The RAM disk is one server for all four, so
-    // each queue's thread is given the only slow thing of its own: the host's time to reap. Geo/D/1 with m slots of
-    // service and p a slot: mean wait p m (m - 1) / (2 (1 - p m)) slots.
+    // the only slow resource of each queue's thread is its own: the host's time to reap. Geo/D/1 with m slots of
+    // service and p per slot: mean wait p m (m - 1) / (2 (1 - p m)) slots.
     let (slot_us, queues_of, m) = (10.0, 4.0, 3.0);
     let mut plan = plan(reads(100_000, queues(4, 1), 20), Span::ZERO, 0);
     plan = reaping(plan, Span::from_us(30));
@@ -109,7 +109,7 @@ fn requests_spread_over_queues_wait_as_a_slotted_queue_does() {
     let wait = p * m * (m - 1.0) / (2.0 * (1.0 - p * m)) * slot_us;
     let mean = tested.latency(Kind::Read).mean_ns() / 1e3;
     near(mean, 30.0 + wait, 0.01, "mean latency from the queue, us");
-    // The device's own part has no waiting in it.
+    // The device's own part has no waiting time.
     let raw = tested.latency(Kind::RawRead);
     assert_eq!(raw.min(), raw.max());
 }
@@ -137,7 +137,7 @@ fn version_3_gives_up_when_too_much_waits() {
     ));
     let (at, stop) = tested.stopped.expect("the queues fill");
     assert_eq!(stop, Stop::TooManyQueued);
-    // 100,000 a second more come in than go out; counting began after 0.1 s.
+    // 100,000 more per second arrive than complete; counting began after 0.1 s.
     near(at.seconds(), 0.9, 0.01, "seconds until the queues are full");
     assert!(tested.fails().contains(&Reason::Stopped(stop)));
 }
@@ -151,7 +151,7 @@ fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
     }
     near(fast.rate(Kind::Read), 200_000.0, 0.002, "reads a second");
     assert!(fast.passes());
-    // 4 ns a byte: 131 MB of every 250 MB that can be moved are reads.
+    // 4 ns per byte: 131 MB of the possible 250 MB are reads.
     let mut slow = plan(config, Span::ZERO, 4_000);
     let behind = |tested: &Tested| {
         let reasons = tested.fails().into_iter();
@@ -168,14 +168,14 @@ fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
             .count()
     };
     assert_eq!(behind(&run(&slow)), 1);
-    // Version 3.0 would not have noticed.
+    // Version 3.0 would not have detected it.
     slow = judged(slow, |test| test.latency_only = true);
     assert_eq!(behind(&run(&slow)), 0);
 }
 
 #[test]
 fn a_service_thread_reads_one_at_a_time() {
-    // Ten threads, a millisecond each that only the thread waits for: at most 10,000 reads a second.
+    // Ten threads, each of which waits a millisecond per read: at most 10,000 reads per second.
     let of = |rate| {
         let mut plan = plan(
             reads(rate, Generation::Service { threads: 10 }, 3),
@@ -188,7 +188,7 @@ fn a_service_thread_reads_one_at_a_time() {
     let possible = of(10_000);
     near(possible.rate(Kind::Read), 10_000.0, 0.002, "reads a second");
     assert!(possible.passes());
-    // From issue, so what the thread was late by does not show in latencies; it shows in the rate.
+    // Latency begins with the issue, so a late thread does not affect latencies, only the rate.
     let too_much = of(20_000);
     near(
         too_much.rate(Kind::Read),
@@ -202,7 +202,7 @@ fn a_service_thread_reads_one_at_a_time() {
 
 #[test]
 fn service_threads_make_whole_requests_a_second_each() {
-    // 12 a second each, not 12.5: the program asks for no more, so the drive is not behind. All are due at once.
+    // 12 per second each, not 12.5: the program requests no more, so the drive is not behind. All are due at once.
     let tested = run(&plan(
         reads(2_000, Generation::Service { threads: 160 }, 5),
         Span::from_us(1),
@@ -239,7 +239,7 @@ fn generating_costs_bound_the_load_and_are_told_from_the_drive() {
 
 #[test]
 fn an_open_load_near_what_a_server_can_do_has_slow_reads_or_none() {
-    // 312,500 reads a second can be made. What is too much is late by ever more, so nearly all of a second's reads wait.
+    // 312,500 reads per second are possible. Above that, lateness grows, so nearly all reads of a second wait.
     let over = |rate| {
         let plan = plan(reads(rate, queues(8, 8), 1), Span::from_ns(3_200), 0);
         run(&plan).percent_over(0)
@@ -250,7 +250,7 @@ fn an_open_load_near_what_a_server_can_do_has_slow_reads_or_none() {
 
 #[test]
 fn a_generator_that_is_the_limit_leaves_no_read_slow() {
-    // The drive can do 312,500 a second and twice as much is asked for, but 5 us a request make 200,000.
+    // The drive can do 312,500 per second and twice as much is requested, but 5 us per request allow only 200,000.
     let mut plan = plan(reads(625_000, queues(8, 8), 1), Span::from_ns(3_200), 0);
     plan = costing(plan, |costs| costs.generate = Span::from_us(1));
     plan = costing(plan, |costs| costs.signal = Span::from_us(4));
@@ -262,7 +262,7 @@ fn a_generator_that_is_the_limit_leaves_no_read_slow() {
 
 #[test]
 fn large_blocks_are_written_no_faster_than_they_are_filled() {
-    // 2 GB/s are 65.5 us for 128 KiB, 15,259 a second, of which none is left for a drive that takes no time.
+    // 2 GB/s means 65.5 us for 128 KiB, or 15,259 per second; a drive with zero latency is not busy.
     let config = Config::load(800.0, Generation::version_6(8), Span::from_ms(1_000));
     let mut plan = plan(config, Span::ZERO, 0);
     plan = costing(plan, |costs| costs.fill_picoseconds_per_byte = 500);
@@ -285,7 +285,7 @@ fn large_blocks_are_written_no_faster_than_they_are_filled() {
 
 #[test]
 fn the_score_is_where_the_server_is_full() {
-    // One server of 2 us a command and 100 ps a byte. At load x it is busy for x times this share of a second:
+    // One server with 2 us per command and 100 ps per byte. At load x its utilisation is x times this value:
     let read = 2e-6 + 1_536.0 * 1e-10;
     let large = 2e-6 + 131_072.0 * 1e-10;
     let one = 2_000.0 * read + 2.0 * 23.529 * large;
@@ -294,7 +294,7 @@ fn the_score_is_where_the_server_is_full() {
         let plan = plan(config, Span::from_us(2), 100);
         let found = score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits");
         near(f64::from(found.load), 1.0 / one, 0.02, generation.version());
-        // The run shown is that of the load alone, and its neighbour fails.
+        // The shown run equals a single run at that load, and the next load fails.
         assert_eq!(
             found.tested,
             run(&at_load(&plan, f64::from(found.load)).expect("a test"))
@@ -365,7 +365,7 @@ fn a_slice_is_judged_by_itself() {
     assert_eq!(tested.slices().len(), 3);
     assert_eq!(tested.intervals.len(), 6);
     plan = judged(plan, |test| test.slice = Span::from_ms(4_000));
-    // An unfinished slice at the end is left out.
+    // An unfinished slice at the end is omitted.
     assert_eq!(run(&plan).slices().len(), 1);
 }
 
@@ -400,7 +400,7 @@ fn records_of_several_sizes_and_committed_writes() {
     assert_eq!(tested.errors, 0);
 }
 
-/// Small runs whose logs are short.
+/// Returns small runs with short logs.
 fn logged(generation: Generation) -> (Scenario, Tested) {
     let config = Config {
         duration: Span::from_ms(3_000),
@@ -449,7 +449,7 @@ fn the_table_on_the_terminal() {
     insta::assert_snapshot!(text);
 }
 
-/// The value of `key` in the last interval of a log, summed over its buckets from `bucket` on.
+/// Returns the value of `name` in the last interval of a log, summed over its buckets starting with `bucket`.
 fn last_count(log: &str, name: &str, bucket: usize) -> u64 {
     let at = log
         .rfind(&format!("\n{name} ("))
@@ -482,8 +482,8 @@ fn a_log_holds_what_the_verdict_saw() {
     assert!((percent - tested.worst()[0]).abs() < 0.01, "{percent}");
 }
 
-/// ACT's own analysis of a log of version 6, if it can be had: from a checkout named by `ACT_REPOSITORY`, or from
-/// GitHub. Its repository is not part of this one.
+/// Runs ACT's own analysis on a log of version 6, if available: from a checkout named by `ACT_REPOSITORY`, or from
+/// GitHub. ACT's repository is not part of this one.
 #[test]
 fn act_latency_reads_the_log() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! The tables for pandas, read back by a CSV reader: a line for each drive, point and direction, with the JSON's figures.
+//! The CSV tables, read back by a CSV reader: a line for each drive, point and direction, with the figures of the
+//! JSON.
 
 mod sample;
 

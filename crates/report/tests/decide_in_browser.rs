@@ -1,7 +1,7 @@
-//! Pages of decisions in headless Chromium, from a phone's width on: `browser/decide.test.mjs` on the page of a choice of many drives
-//! with names of all lengths, and on that of a run that one condition explains.
+//! Pages of decisions in headless Chromium, starting with the width of a phone: `browser/decide.test.mjs` on the page
+//! of a choice among many drives with names of all lengths, and on the page of a run that one condition explains.
 //!
-//! Needs what the page's other tests need; without it says that it is skipped.
+//! It needs the same tools as the other tests of the page; without them, the test is skipped with a message.
 
 mod chromium;
 
@@ -16,7 +16,7 @@ use study::decide::named;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load};
 
-/// Where the page, and what was measured, may be looked at: `DRIVELAB_KEEP_PAGES=FOLDER`.
+/// Writes the page and the measurement for inspection, into `DRIVELAB_KEEP_PAGES=FOLDER`.
 fn look(name: &str, html: &str) {
     if let Some(folder) = std::env::var_os("DRIVELAB_KEEP_PAGES") {
         let path = std::path::Path::new(&folder).join(name);
@@ -55,7 +55,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let names = catalogue::drive_names().into_iter().map(String::from);
     let names: Vec<String> = names.chain([String::from(long)]).collect();
     assert!(names.len() > 30);
-    // Of all heights, some of them next to each other.
+    // Of all heights, some of them adjacent.
     let like = |(index, name): (usize, &String)| {
         let slower = 1.0 + (index / 3) as f64 * 0.9;
         let mut like = Candidate {
@@ -119,7 +119,7 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
         ),
     );
     look("explain.html", &html);
-    // Options say under which condition they are changed.
+    // Options state the condition under which they are changed.
     let under = ", if: its power governor set to 12 W";
     let options = model.options.iter();
     let mut rows: Vec<String> = options

@@ -1,8 +1,8 @@
-//! The page of `drivelab lab`, in headless Chromium: what it answers is what this machine answers to the same questions,
-//! byte for byte, and what it exports is read again as the same drives and jobs.
+//! The page of `drivelab lab` in headless Chromium: its answers equal this machine's answers to the same questions,
+//! byte for byte, and its exports are read back as the same drives and jobs.
 //!
-//! Needs what the page's other tests need, and a build with the engine (`DRIVELAB_PAGE_ENGINE=1`); without it says that it
-//! is skipped.
+//! It needs the same tools as the other tests of the page, and a build with the engine (`DRIVELAB_PAGE_ENGINE=1`);
+//! without them, the test is skipped with a message.
 
 mod chromium;
 
@@ -10,14 +10,14 @@ use page_engine::{Engine, Experiment};
 use report::page::{Choice, engine_bytes, lab_html};
 use serde::Deserialize;
 
-/// Bytes that the page may have.
+/// Maximum bytes of the page.
 const WHOLE: usize = 4_000_000;
-/// Bytes that the engine may have, compressed.
+/// Maximum bytes of the compressed engine.
 const ENGINE: usize = 1_000_000;
 
 const JOB: &str = "[global]\nioengine=libaio\ndirect=1\nnorandommap=1\nnumber_ios=4000\n\n[mix]\nrw=randrw\nbs=4k\niodepth=8\n";
 
-/// What the page showed and exported of one drive.
+/// Results and exports of the page for one drive.
 #[derive(Deserialize)]
 struct Kept {
     drive: String,
@@ -66,7 +66,7 @@ fn the_page_answers_what_this_machine_answers_and_exports_what_it_ran() {
                 kept.command
             );
         }
-        // The command's `--set` is what ran.
+        // The `--set` of the command is what ran.
         let flash = &kept[1];
         let asked = Experiment {
             drive: flash.drive.clone(),

@@ -1,4 +1,4 @@
-//! The ledger against the published figures, and what its readers say about a file with mistakes.
+//! The ledger compared with the published figures, and the messages for a file with mistakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 use report::reproduce as report;
 use study::ledger::{self, Published};
 
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+/// Reports that a test is skipped, in a way that the test harness does not capture as it does `eprintln!`.
 macro_rules! skip {
     ($($what:tt)*) => {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
@@ -18,7 +18,7 @@ fn built_in() -> Vec<ledger::LedgerFile> {
     ledger::built_in().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
-/// A file of published figures beside the checkout, or `None` with a word of it.
+/// Returns a file of published figures next to the checkout; `None`, with a message, if it is missing.
 fn shared(name: &str) -> Option<Vec<BTreeMap<String, String>>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
     let path = path.join(name);
@@ -35,7 +35,8 @@ fn shared(name: &str) -> Option<Vec<BTreeMap<String, String>>> {
     )
 }
 
-/// The rows of `figures.csv` and of the collections `pools.csv` and `measured.csv`: id to value and unit; `None` where a file is not there.
+/// Returns the rows of `figures.csv` and of the collections `pools.csv` and `measured.csv`: id to value and unit;
+/// `None` if a file is missing.
 fn published() -> Option<BTreeMap<String, (String, String)>> {
     let mut rows = shared("figures.csv")?;
     assert!(rows.len() > 400, "only {} rows", rows.len());
@@ -48,8 +49,8 @@ fn published() -> Option<BTreeMap<String, (String, String)>> {
     Some(cells.collect())
 }
 
-/// Runs of a collection, by what its rows have in common, and for each whether its rows may set a parameter. Systems are
-/// what the columns of `system` tell apart; those with this many runs are counted.
+/// Checks the runs of a collection, identified by the columns in `run`: rows of a run either all may set a parameter
+/// or none. Systems are identified by the columns in `system`. Returns the number of systems with enough runs.
 fn whole_runs_may_set_and_at_most_a_third(file: &str, run: &[&str], system: &[&str]) -> usize {
     let files = built_in();
     let may_set: BTreeSet<&str> = files
@@ -114,7 +115,7 @@ fn of_each_collected_source_whole_runs_may_set_and_at_most_a_third() {
     assert!(matches!(systems, 0 | 7), "{systems}");
 }
 
-/// Prefix of rows that are the ledger's own: makers' ratings, some of them as `measured.csv` has them.
+/// Prefix of the ledger's own rows: makers' ratings, some of them also in `measured.csv`.
 const RATINGS: &str = "S5-";
 
 #[test]
@@ -247,7 +248,7 @@ fn a_collected_row_that_may_not_set_is_not_fitted() {
     assert!(admitted.is_ok(), "{admitted:?}");
 }
 
-/// A small ledger on the RAM disk, whose times are known.
+/// A small ledger on the RAM disk, whose latency is known.
 const SMALL: &str = r#"
 [drives]
 ram = "ram-disk"

@@ -1,6 +1,6 @@
-//! The page in headless Chromium: runs `browser/*.test.mjs` on a page of paper drives.
+//! The page in headless Chromium: runs `browser/*.test.mjs` on a page of formula drives.
 //!
-//! Needs node, chromium and `npm ci` in `tests/browser`; without them the test is skipped and says so.
+//! Needs node, chromium and `npm ci` in `tests/browser`; without them the test is skipped with a message.
 
 mod chromium;
 mod sample;
@@ -8,7 +8,8 @@ mod sample;
 use study::review::Review;
 use study::review::results::{ChapterResults, Figures, Measurement, Point, Published, Settings};
 
-/// The review of paper drives, with two published figures: one under the same conditions, one beyond the axis.
+/// Returns the review of formula drives, with two published figures: one under the same conditions, one outside the
+/// axis.
 fn published() -> Review {
     let mut review = sample::paper_review().clone();
     let figure = |drive, row: &str, depth, value, differs: &[&str]| Published {
@@ -77,7 +78,7 @@ fn the_page_works_in_a_browser() {
     chromium::run(&published(), &["page.test.mjs", "charts.test.mjs"], |_| ());
 }
 
-/// Figures with so many times the I/Os, of blocks of so many bytes.
+/// Returns figures with this factor of I/Os, with blocks of this size.
 fn scaled(figures: &Option<Figures>, by: f64, block: u64) -> Option<Figures> {
     let mut figures = figures.clone()?;
     figures.ios = (figures.ios as f64 * by) as u64;
@@ -87,8 +88,8 @@ fn scaled(figures: &Option<Figures>, by: f64, block: u64) -> Option<Figures> {
     Some(figures)
 }
 
-/// The same review with the chapter of SNIA's mixes and block sizes, its figures made of those of paper drives; the first drive
-/// lacks one of them.
+/// Returns the review with the chapter of SNIA's mixes and block sizes, its figures made from those of formula drives;
+/// the first drive lacks one of them.
 fn with_mixes() -> Review {
     let mut review = sample::paper_review().clone();
     let depths = review
@@ -100,7 +101,7 @@ fn with_mixes() -> Review {
         point.expect("both directions").results.clone()
     };
     let (reads, writes) = (of("read"), of("write"));
-    // As SNIA orders them: the largest first.
+    // In SNIA's order: the largest first.
     let blocks: [u64; 8] = [
         1 << 20,
         1 << 17,

@@ -1,4 +1,4 @@
-//! A review of modelled drives, small.
+//! A small review of modelled drives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex};
@@ -11,10 +11,10 @@ use study::review::results::Figures;
 use study::review::{Request, Review, Suite, Workload, Yours, check, review};
 use workload::job::{Extent, Job};
 
-/// I/Os of a point.
+/// Number of I/Os of a point.
 const IOS: u64 = 200;
 
-/// An XPoint and a NAND drive, the latter shrunk so that it is prepared at once.
+/// Returns a request with an XPoint and a NAND drive; the latter is shrunk so that it is preconditioned at once.
 fn request() -> Request {
     let drives = ["p4800x-375", "p3700-1600"].map(|name| {
         let mut sheet = catalogue::drive(name).unwrap();
@@ -22,7 +22,7 @@ fn request() -> Request {
         sheet.capacity = sheet.config.capacity_bytes();
         sheet
     });
-    // fio reports a and b by themselves, c and d as one.
+    // fio reports a and b separately, c and d as one.
     let job = |name: &str| Job {
         name: name.into(),
         number_ios: Some(500),
@@ -54,7 +54,7 @@ fn on_threads(threads: usize) -> Review {
     pool.install(|| review(&request(), &Lab::new(), &|_| {}).unwrap())
 }
 
-/// The review that most tests look at.
+/// The review that most tests use.
 static FOUND: LazyLock<Review> = LazyLock::new(|| on_threads(5));
 
 #[test]
@@ -112,7 +112,7 @@ fn all_chapters_are_there_and_hold_what_they_promise() {
         for result in point.results.iter().flatten() {
             for figures in [&result.read, &result.write].into_iter().flatten() {
                 assert!(figures.ios > 0 && figures.errors == 0, "{}", point.name);
-                // Ten samples beyond, or nothing.
+                // Ten samples beyond the percentile, or no value.
                 let latency = &figures.latency;
                 assert_eq!(
                     latency.p99_us.is_some(),
@@ -127,7 +127,7 @@ fn all_chapters_are_there_and_hold_what_they_promise() {
     }
 }
 
-/// With so few I/Os hardly any drive shows its mean: it runs for longer, or the review says that it is not known.
+/// With so few I/Os, hardly any drive's mean is known: it runs for longer, or the review states that it is unknown.
 #[test]
 fn a_mean_is_known_or_said_not_to_be() {
     let found = &*FOUND;
@@ -151,7 +151,7 @@ fn a_mean_is_known_or_said_not_to_be() {
                 continue;
             }
             if name.starts_with("yours") {
-                // It runs as long as it says.
+                // It runs for its own time.
                 open_yours += 1;
                 continue;
             }
@@ -208,7 +208,7 @@ fn what_does_not_fit_is_said_before_anything_runs() {
     );
 }
 
-/// A laboratory of modelled drives in which no bench meets a seed twice.
+/// Returns a laboratory of modelled drives in which no bench receives a seed twice.
 fn remembering() -> Lab {
     let met: Mutex<BTreeMap<u64, BTreeSet<u64>>> = Mutex::default();
     Lab::with_stand_in(move |scenario, bench, simulate| {
@@ -229,8 +229,8 @@ fn remembering() -> Lab {
     })
 }
 
-/// Writing to the places of the run before, in its order, would empty whole blocks of flash: collection would find them
-/// free, and the drive would look faster than it is.
+/// Repeated writes to the addresses of the previous run, in its order, would empty whole flash blocks. Garbage
+/// collection would find them free, and the drive would look faster than it is.
 #[test]
 fn no_run_on_a_bench_repeats_the_accesses_of_one_before_it() {
     review(&request(), &remembering(), &|_| {}).unwrap();

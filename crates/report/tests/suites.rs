@@ -1,4 +1,4 @@
-//! The suites of published articles: which workloads they have, under which conditions, and their tables.
+//! The suites of published articles: their workloads, conditions and tables.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use model::media::{DriveConfig, Medium};
 use report::page;
 use study::review::{Request, Review, Suite, review, summary};
 
-/// A suite on one drive, with few I/Os: a RAM disk of known times if none is named, in a host that costs nothing, so
-/// that tables do not change with the catalogue.
+/// Runs a suite on one drive, with few I/Os. The default drive is a RAM disk with known latency, in a host without
+/// costs, so that tables do not change with the catalogue.
 fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
     let mut sheet = catalogue::drive(drive.unwrap_or("ram-disk")).expect("it is in the catalogue");
     sheet.config = match drive {
@@ -74,10 +74,11 @@ fn anandtech_has_the_tests_of_both_reviews() {
     assert_eq!(depths, published);
     for chapter in &found.chapters {
         for point in &chapter.points {
-            // Two random fills before.
+            // After two random fills.
             assert_eq!(point.state, "steady");
             let job = &point.results[0].as_ref().expect("it ran").job;
-            // A quarter of the whole run is dropped: the first of four minutes. One thread ends by its I/Os instead.
+            // A quarter of the whole run is dropped: the first of four minutes. A single thread ends by its I/Os
+            // instead.
             let time = |key: &str| -> Option<f64> {
                 let line = job.lines().find_map(|line| line.strip_prefix(key))?;
                 line.trim_end_matches("us").parse().ok()
@@ -99,7 +100,7 @@ fn virten_has_eight_tests_in_a_virtual_machine() {
     let found = run(Suite::Virten2017, None, 3_000);
     assert_eq!(found.host.id, "esxi-nuc");
     assert_eq!(points(&found), [("virten", 14)]);
-    // The virtual disk is a small part of the drive, so writes have room (S0-072); reads find data.
+    // The virtual disk is a small part of the drive, so writes have free space (S0-072); reads find data.
     for point in &found.chapters[0].points {
         let wanted = match point.settings.direction {
             Some("write") => "fresh",
@@ -110,7 +111,7 @@ fn virten_has_eight_tests_in_a_virtual_machine() {
     insta::assert_snapshot!(summary::table(&found, None));
     let html = page::html(&found);
     assert!(html.contains("test 7, 4 KiB random read, 5000 a second"));
-    // It has no chapter on queue depths: the cards say what was measured instead of dashes.
+    // It has no chapter on queue depths: the cards show the measured extremes instead of dashes.
     assert!(html.contains("<dt>Reads, fastest</dt>"));
     assert!(!html.contains("Random read, QD1"));
 }
@@ -149,7 +150,7 @@ fn slog_asks_for_durable_writes_by_size_and_threads() {
         assert!(sync.lines().any(|it| it == line), "{line}: {sync}");
     }
     assert!(job(1, 1).contains("\nfdatasync=1\n"));
-    // A RAM disk takes 2 us and a quarter of a nanosecond a byte, one thread one I/O at a time.
+    // A RAM disk takes 2 us plus a quarter of a nanosecond per byte; one thread has one I/O in flight.
     let one = found.chapters[0].points[0].results[0]
         .as_ref()
         .expect("it ran");

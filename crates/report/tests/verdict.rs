@@ -1,4 +1,4 @@
-//! What a review says in words, on drives of paper.
+//! Verdicts of a review, on formula drives.
 
 mod sample;
 

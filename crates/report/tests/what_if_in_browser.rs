@@ -1,8 +1,8 @@
-//! The chapter that simulates, in headless Chromium: what the page answers is what this machine answers to the same
-//! questions, byte for byte, and the commands that it shows ask the same.
+//! The chapter that simulates, in headless Chromium: the page's answers equal this machine's answers to the same
+//! questions, byte for byte, and the commands that it shows ask the same questions.
 //!
-//! Needs what the page's other tests need, and a build with the engine (`DRIVELAB_PAGE_ENGINE=1`); without it says that it
-//! is skipped.
+//! It needs the same tools as the other tests of the page, and a build with the engine (`DRIVELAB_PAGE_ENGINE=1`);
+//! without them, the test is skipped with a message.
 
 mod chromium;
 mod sample;
@@ -14,12 +14,12 @@ use page_engine::{Engine, Question};
 use study::review::Review;
 use study::review::again::Again;
 
-/// Bytes that a page of three drives may have.
+/// Maximum bytes of a page of three drives.
 const WHOLE: usize = 4_000_000;
-/// Bytes that the engine may have, compressed.
+/// Maximum bytes of the compressed engine.
 const ENGINE: usize = 1_000_000;
 
-/// The review of paper drives, whose chapter simulates real ones.
+/// Returns the review of formula drives, whose chapter simulates real ones.
 fn review(names: [&str; 3]) -> Review {
     let mut review = sample::paper_review().clone();
     for (drive, name) in review.drives.iter_mut().zip(names) {
@@ -31,7 +31,7 @@ fn review(names: [&str; 3]) -> Review {
     review
 }
 
-/// Words as a shell parts them, if quoted by single quotes only.
+/// Splits a line into words as a shell does, if it uses only single quotes.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in line.chars() {
@@ -45,7 +45,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What a command asks.
+/// Returns the question of a command.
 fn asked(line: &str) -> Question {
     let words = words(line);
     assert_eq!(words[..2], ["drivelab", "run"]);
@@ -77,7 +77,7 @@ fn asked(line: &str) -> Question {
     question
 }
 
-/// Whether pages simulate; otherwise it says that the test is skipped.
+/// Checks whether pages simulate; otherwise reports that the test is skipped.
 fn simulates() -> bool {
     if report::page::engine_bytes() > 0 {
         return true;
@@ -87,12 +87,13 @@ fn simulates() -> bool {
     false
 }
 
-/// What the page asked and was told, each the answer of this machine, too; and its commands, which ask the same.
+/// Checks that the page's questions have the answers of this machine, and that its commands ask the same questions.
+/// Returns both.
 fn agree(folder: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(folder.join("said.json")).expect("the tests wrote it");
     let (mut said, commands): (Vec<(String, String)>, Vec<String>) =
         serde_json::from_str(&text).expect("JSON");
-    // Drive by drive: an engine keeps the last one.
+    // Drive by drive, because an engine keeps the last one.
     let drive = |text: &str| {
         serde_json::from_str::<Question>(text)
             .map(|it| it.drive)
@@ -138,7 +139,7 @@ fn pools_are_turned_on_the_page() {
     if !simulates() {
         return;
     }
-    // Twelve terabytes of flash, whose tables in one piece a page could not hold.
+    // Twelve terabytes of flash, whose tables would not fit into a page's memory in one piece.
     let review = review(["p4800x-375", "slog-mirror", "group"]);
     chromium::run(&review, &["what-if-pools.test.mjs"], |folder| {
         let said = agree(folder);

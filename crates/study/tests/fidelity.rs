@@ -1,9 +1,9 @@
-//! The tables of `docs/fidelity.md` are those of the last run of the ledger. `INSTA_UPDATE=always` writes them anew.
+//! The tables of `docs/fidelity.md` are those of the last run of the ledger. `INSTA_UPDATE=always` rewrites them.
 
 use std::fs;
 use std::path::Path;
 
-/// A block that is written: what names it in the file's comments, and its text.
+/// Returns the generated blocks: the name in the file's comments, and the text.
 fn blocks() -> [(&'static str, String); 2] {
     let tables = study::ledger::support::tables().expect("the built-in drives load");
     [

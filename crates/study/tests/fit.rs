@@ -1,4 +1,4 @@
-//! A drive whose parameters are known is measured in the model, and the fit must find them again.
+//! A drive with known parameters is measured in the model, and the fit must find them.
 
 use lab::{Lab, Machine, Scenario};
 use model::host::HostConfig;
@@ -8,7 +8,7 @@ use study::ledger::figure::RunFigure;
 use study::ledger::support;
 use workload::job::{BlockSizes, Job, Mix};
 
-/// What a drive with these figures changed would have measured.
+/// Returns the measurements of a drive with these changed figures.
 fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
     let drive = catalogue::drive_with("p4800x-375", changes).expect("it is a drive");
     let host = catalogue::host("xeon-2017").expect("built in");
@@ -110,7 +110,7 @@ fn a_known_drive_is_found_again() {
     says_what_it_is(&fitted.toml);
 }
 
-/// The file is a drive, another than its base, and says what it was fitted to.
+/// Checks that the file is a drive, differs from its base, and states what it was fitted to.
 fn says_what_it_is(toml: &str) {
     let sheet = catalogue::drive_from_text("found.toml", toml).expect("it loads");
     let figure = sheet.figure("xpoint.medium.write").expect("it is there");
@@ -127,7 +127,7 @@ fn says_what_it_is(toml: &str) {
         "# Fitted to the runs Read-1, Write-1, Read-2."
     );
     assert_eq!(line("# Held out"), "# Held out: Write-2.");
-    // It is another drive than its base: nobody has published what it costs, and no published row tests it.
+    // It differs from its base drive: its price is not published, and no published row tests it.
     assert_eq!((sheet.maker.as_str(), sheet.price_usd), ("unknown", None));
     let known = support::statement(&sheet);
     assert_eq!(known.grade, support::Grade::YourFit);
@@ -145,7 +145,7 @@ fn says_what_it_is(toml: &str) {
     assert!(note.starts_with("95 %: 3"), "{note}");
 }
 
-/// What a volume with these figures changed would have measured, by reads and writes at several depths and sizes.
+/// Returns the measurements of a volume with these changed figures, by reads and writes at several depths and sizes.
 fn measured_volume(name: &str, changes: &[(&str, &str)]) -> Vec<MeasuredRun> {
     let changes: Vec<catalogue::Change> = changes
         .iter()
@@ -223,8 +223,8 @@ fn fit_volume(measured: Vec<MeasuredRun>, iterations: u64) -> fit::Fitted {
     fit::drive(&request, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// A cloud's volume is ten times slower than the virtual disk that a fit begins with, and its limits sixty times lower:
-/// they are found all the same, because the fit begins where the measurements are.
+/// A cloud's volume is ten times slower than the virtual disk that a fit begins with, and its limits are sixty times
+/// lower. They are still found, because the fit begins at the measurements.
 #[test]
 fn a_volume_far_from_the_base_is_found() {
     let fitted = fit_volume(measured_volume("gp3", &[]), 60);
@@ -250,9 +250,9 @@ fn a_volume_far_from_the_base_is_found() {
     );
 }
 
-/// A disk of a small cloud machine, as somebody measured it (see `published/README.md` there), fitted as a volume: 7.4 % where
-/// it was fitted and 9.1 % where it was held out, where a drive as the base came to 48 and 50 %. Skipped where the file is
-/// not.
+/// A disk of a small cloud machine, with published measurements (see `published/README.md` there), fitted as a volume:
+/// the error is 7.4 % on the fitted runs and 9.1 % on the held-out runs. With a drive as the base it was 48 and 50 %.
+/// Skipped if the file is missing.
 #[test]
 fn a_measured_virtual_disk_is_met_as_a_volume() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

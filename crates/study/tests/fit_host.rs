@@ -1,5 +1,5 @@
-//! A host whose costs are known is measured in the model with the printed jobs, and the fit must find them again; results
-//! that say nothing of a host are refused.
+//! A host with known costs is measured in the model with the printed jobs, and the fit must find them; results that do
+//! not determine a host are rejected.
 
 use lab::{Lab, Machine, Scenario};
 use model::Span;
@@ -11,7 +11,7 @@ use study::ledger::figure::RunFigure;
 use study::measure::HOST_JOBS;
 use workload::job::Job;
 
-/// Sections of the printed jobs as fio prints them with results: names and options.
+/// Returns sections of the printed jobs as fio prints them with results: names and options.
 fn sections() -> Vec<(String, Vec<(String, String)>)> {
     let mut sections = Vec::new();
     for line in HOST_JOBS.lines().filter(|line| !line.starts_with('#')) {
@@ -25,7 +25,8 @@ fn sections() -> Vec<(String, Vec<(String, String)>)> {
     sections
 }
 
-/// fio's JSON of the printed jobs, with these figures of each: `(name, read, iops, latency, submission)` in nanoseconds.
+/// Returns fio's JSON of the printed jobs, with these figures of each: `(name, read, iops, latency, submission)` in
+/// nanoseconds.
 fn json(of: &[(String, bool, f64, f64, f64)]) -> String {
     let sections = sections();
     let text = |options: &[(String, String)]| {
@@ -57,7 +58,7 @@ fn json(of: &[(String, bool, f64, f64, f64)]) -> String {
     .to_string()
 }
 
-/// The printed jobs with figures that are right in form alone.
+/// Returns the printed jobs with figures that are only formally valid.
 fn any_figures() -> String {
     let sections = sections();
     let of = sections[1..].iter().map(|(name, options)| {
@@ -67,7 +68,7 @@ fn any_figures() -> String {
     json(&of.collect::<Vec<_>>())
 }
 
-/// What a host with these costs would have measured.
+/// Returns the measurements of a host with these costs.
 fn measured(host: &HostConfig) -> Vec<HostRun> {
     let read = fit::read_host("host.json", &any_figures()).expect("the printed jobs are read");
     let figures = read.iter().map(|one| {
@@ -82,7 +83,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
             (job.time_based, job.io_size) = (false, Some(Job::ROUND));
         }
         let machine = Machine::of("a null device", device, host.clone());
-        // Another seed than the fit's.
+        // A seed that differs from the fit's.
         let scenario = Scenario::jobs(machine, Precondition::Fresh, jobs, 77);
         let outcome = Lab::new().run(&scenario).expect("it fits");
         let read = one.run.targets[0].read;
@@ -148,7 +149,7 @@ fn a_known_host_is_found_again() {
     let held_out = fit::median_error(&fitted.residuals, true).expect("runs are held out");
     assert!(held_out < 0.02, "{held_out}");
     assert!(before.fold(0.0, f64::max) > 0.1, "the base was another");
-    // The file is a host, says what it was fitted to and what not, and keeps all else.
+    // The file is a host, states what it was fitted to and what not, and keeps everything else.
     let made = catalogue::host_from_text("found.toml", &fitted.toml).expect("it loads");
     assert_eq!(made.name, "found");
     assert_eq!(made.config.engines[0], host.config.engines[0]);
@@ -162,7 +163,7 @@ fn a_known_host_is_found_again() {
     }
 }
 
-/// What the results do not show stays the base's and is named.
+/// Costs that the results do not determine keep the base host's values and are named.
 #[test]
 fn what_was_not_run_is_named() {
     let runs = fit::read_host("host.json", &any_figures()).expect("read");
@@ -231,7 +232,7 @@ fn a_device_that_copies_or_is_slow_is_told() {
     assert!(told("10000.0", "90000.0").contains("is it a drive"));
 }
 
-/// Without an engine that submits and completes apart there is nothing to part a call's time by.
+/// Without an engine that separates submission and completion, a call's time cannot be divided.
 #[test]
 fn synchronous_runs_alone_are_refused() {
     let text = any_figures().replace("libaio", "sync");

@@ -1,5 +1,5 @@
-//! Recipes made again on a small ledger: what stands is not searched for, what is off is found, and no fit depends on
-//! another.
+//! Recipes repeated on a small ledger: a correct value is not searched for, a wrong one is found, and no fit depends
+//! on another.
 
 use study::fit::{self, Choice, Refit};
 use study::ledger;
@@ -78,7 +78,7 @@ fn what_is_off_is_found_and_its_interval_told() {
     assert!(!command.stands, "{command:?}");
     let mean = command.rows[0].after;
     assert!((mean / 8.0 - 1.0).abs() < 0.005, "{mean}");
-    // One tolerance is 5 % of 8 us: 0.4 us either way of a part that passes through as it is.
+    // One tolerance is 5 % of 8 us: 0.4 us in either direction for a part that is not scaled.
     let [low, high] = [0, 1].map(|end: usize| number(&command.interval[end]));
     let fitted = number(&command.figures[0].fitted);
     for (end, wanted) in [(low, fitted - 0.4), (high, fitted + 0.4)] {
@@ -126,7 +126,7 @@ fn a_file_without_fits_is_named() {
     assert!(problems.contains("host/xeon-2071"), "{problems}");
 }
 
-/// A figure of the drives inside a RAID-0: the row is of the RAID, and so is what the recipe finds.
+/// A figure of the drives inside a RAID-0: the row is of the RAID, and the recipe still finds it.
 #[test]
 fn a_recipe_sees_through_a_raid() {
     const LEDGER: &str = r#"
@@ -190,7 +190,7 @@ fn a_change_of_what_is_no_member_is_refused() {
     }
 }
 
-/// Large reads of a RAM disk follow its rate, small ones hardly do, whatever was published of either.
+/// Large reads of a RAM disk depend on its rate, small ones hardly do, whatever was published for either.
 #[test]
 fn how_much_rows_depend_on_a_figure_is_told() {
     let file = ledger::file("small.toml", LEDGER);

@@ -1,6 +1,6 @@
-//! Each bug that is planted in a mirror, a stripe, a write-back cache or an intent log is found by the checker, within 10^5 points
-//! (two within 2 x 10^5; three break no promise; four are open: it does not find them yet);
-//! without any nothing is. What shows in a second life only is found by [`lives`].
+//! Each bug that is planted in a mirror, a stripe, a write-back cache or an intent log is found by the checker, within
+//! 10^5 points (two within 2 x 10^5; three violate no guarantee; four are open: it does not find them yet). Without a
+//! bug there is no finding. A bug that shows only in a second epoch is found by [`lives`].
 
 mod lives;
 
@@ -13,23 +13,24 @@ use model::tier::planted::{Bug, plant};
 use model::tier::{Kind, Pool, Target};
 use study::prove::{Report, Settings, Verdict, prove};
 
-/// Points in which a bug must be found.
+/// Number of points in which a bug must be found.
 const POINTS: u64 = 100_000;
 
-/// Where two of an intent log need more: what names data, and what names it, are seldom apart for long.
+/// Two bugs of an intent log need more: data and its reference are rarely separated for long.
 const POINTS_OF_NAMES: u64 = 200_000;
 
-/// Where a bug shows: the pool, the fault, and how many points each fault gets. Legs of two makes end writes in two orders.
+/// Returns where a bug shows: the pool, the fault, and the number of points of each fault. Members of different drive
+/// models complete writes in different orders.
 fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     let (alike, unlike) = ("mirror(2*950pro-256)", "mirror(p4801x-100, 950pro-256)");
     let ring = "write-back-cache(cache=950pro-256, capacity=950pro-256)";
     let flushed = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
     let past =
         "write-back-cache(cache=950pro-256, capacity=950pro-256; pass_from=5%, pass_fua_from=5%)";
-    // Main is slow and has a volatile cache, so have logs; two logs end blocks in two orders.
+    // The main pool is slow and has a volatile cache, and so do logs; two logs complete blocks in different orders.
     let log = "intent-log(main=950pro-256, log=950pro-256)";
     let unlike_logs = "intent-log(main=950pro-256, log=p4801x-100, log=950pro-256)";
-    // What is named and what names it end in two orders.
+    // Data and its reference complete in different orders.
     let named = "intent-log(main=stripe(p4801x-100, 950pro-256; chunk=4k); logbias=throughput)";
     let alone = "intent-log(main=950pro-256; logbias=throughput)";
     let mirrors = "mirror(2*mirror(2*950pro-256))";
@@ -91,17 +92,18 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     }
 }
 
-/// Bugs that break no promise that is judged: what is read back is a write that was sent, and no older than what was promised.
-/// Blocks behind a gap were never acknowledged, blocks of old groups are followed by newer ones, and room that is given up early
-/// is not taken before the root is durable, because one group is written at a time. Each ran over 100,000 points unseen.
+/// Bugs that violate no judged guarantee: reads return a write that was sent, no older than guaranteed. Blocks after a
+/// gap were never acknowledged. Blocks of old transaction groups are followed by newer ones. Space that is released
+/// too early is not reused before the root is durable, because one group is written at a time. Each ran over 100,000
+/// points without a finding.
 const NOT_SEEN: [Bug; 3] = [
     Bug::RecordsFreedEarly,
     Bug::ReplaysOldGroups,
     Bug::ReplaysPastGaps,
 ];
 
-/// Bugs that no tool finds yet. Each is a hole of the checkers and no proof that it breaks nothing: in the worlds that are tried
-/// no read or repair of a mirror meets the write, and no trim meets the destaging, that the bug needs.
+/// Bugs that no tool finds yet. Each is a gap of the checkers and no evidence that the bug is harmless: in the tested
+/// pools, no read or repair of a mirror coincides with the write, and no trim with the destaging, that the bug needs.
 const OPEN: [Bug; 4] = [
     Bug::RepairsOverWrites,
     Bug::ReadsWhileCopying,
@@ -135,8 +137,8 @@ fn tried((pool, only, points): (&str, &str, u64)) -> Report {
     prove(config, &settings, &|_, _| true).expect("its data can be found again")
 }
 
-/// Recently written data come back soon from all drives that are tried, so that no read is under way while its segment is
-/// written again. Drives that complete in any order find it.
+/// On all tested drives, recently written data is read quickly, so that no read is in flight while its segment is
+/// rewritten. Drives that complete in any order find the bug.
 fn is_found_by_jumbled_drives() -> bool {
     let sheet = catalogue::drive("write-back-cache(cache=ram-disk, capacity=ram-disk)");
     let sheet = sheet.unwrap_or_else(|problems| panic!("{problems}"));
@@ -169,10 +171,10 @@ fn is_found_by_jumbled_drives() -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
 }
 
-/// Says to a process of this test which of the bugs are its: every `n`th from `k`, as `k/n`.
+/// Selects the bugs for a process of this test: every `n`th starting with `k`, as `k/n`.
 const SHARE: &str = "DRIVELAB_PLANTED";
 
-/// One test, because what is planted is planted for all of a process. Processes share the bugs, one for each core.
+/// One test, because a planted bug applies to the whole process. Processes share the bugs, one process for each core.
 #[test]
 fn each_planted_bug_is_found() {
     if let Ok(share) = std::env::var(SHARE) {

@@ -1,5 +1,5 @@
-//! Each bug that is planted in an array with parity is found: by `prove` where a power cut shows it, else by members that die and
-//! return.
+//! Each bug that is planted in an array with parity is found: by `prove` if a power cut shows it, otherwise by members
+//! that fail and return.
 
 use model::command::{Command, Status};
 use model::data::{Buffers, Bytes, Contents, Image, Kept, Trouble, Unreadable, Unwritable};
@@ -21,12 +21,12 @@ fn config(pool: &str) -> PoolConfig<DriveConfig> {
     PoolConfig::clone(config)
 }
 
-/// Whether power cuts alone show it.
+/// Checks whether power cuts alone show it.
 fn is_found_by_power_cuts() -> bool {
     is_found_by_prove("raid6(5*950pro-256)", "power cut", 3000)
 }
 
-/// Whether it shows where a member is of an earlier life, or cannot read, after a crash.
+/// Checks whether it shows if a member is from an earlier epoch, or cannot read, after a crash.
 fn is_found_by_what_is_in_doubt() -> [bool; 2] {
     let pool = "raid5(3*950pro-256)";
     [
@@ -81,7 +81,7 @@ fn start(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Live, Bytes) {
     )
 }
 
-/// Writes or reads a unit: its first byte afterwards.
+/// Writes or reads a unit, and returns its first byte.
 fn ask((pool, bytes): &mut (Live, Bytes), now: &mut Time, unit: u64, write: Option<u8>) -> u8 {
     let payload = bytes.take(UNIT);
     let at = unit * u64::from(UNIT);
@@ -103,7 +103,7 @@ fn ask((pool, bytes): &mut (Live, Bytes), now: &mut Time, unit: u64, write: Opti
     data[0]
 }
 
-/// A new array on small slices of its members.
+/// Creates an array on small slices of its members.
 fn made(pool: &str) -> (PoolConfig<DriveConfig>, Shelf) {
     let mut config = config(pool);
     config.label_bytes = 0;
@@ -124,12 +124,12 @@ fn byte(unit: u64) -> u8 {
     (unit * 7 + unit / 200) as u8 | 1
 }
 
-/// Whether something else is read than was written last.
+/// Checks whether a read differs from the last write.
 fn is_wrong(live: &mut (Live, Bytes), now: &mut Time, units: u64) -> bool {
     (0..units).any(|unit| ask(live, now, unit, None) != byte(unit))
 }
 
-/// A member goes after others have been written again: so many that what is overwritten is read, and not the rest.
+/// A member fails after others have been rewritten, often enough that overwritten data is read, and not the rest.
 fn is_found_by_a_death() -> bool {
     let (config, mut shelf) = made("raid5(6*ram-disk; chunk=16k, region=64k)");
     let mut live = start(&config, &mut shelf);
@@ -143,7 +143,7 @@ fn is_found_by_a_death() -> bool {
     is_wrong(&mut live, &mut now, units)
 }
 
-/// A member is away, returns, and is brought up before another goes.
+/// A member is missing, returns, and is resynced before another one fails.
 fn is_found_by_returns() -> bool {
     let (config, mut shelf) = made("raid5(4*ram-disk; chunk=16k, region=64k)");
     let mut live = start(&config, &mut shelf);
@@ -157,7 +157,7 @@ fn is_found_by_returns() -> bool {
     if is_wrong(&mut live, &mut now, units) {
         return true;
     }
-    // At rest no write is under way.
+    // When idle, no write is in flight.
     while live.0.next_event() != Time::NEVER {
         let next = live.0.next_event();
         now = live.0.advance(next, next, &mut Vec::new());
@@ -174,7 +174,7 @@ fn is_found_by_returns() -> bool {
     is_wrong(&mut live, &mut now, units)
 }
 
-/// One test, because what is planted is planted for all of a process.
+/// One test, because a planted bug applies to the whole process.
 #[test]
 fn each_planted_bug_is_found() {
     assert!(

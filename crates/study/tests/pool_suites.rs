@@ -1,5 +1,5 @@
-//! The suites for pools: a write buffer under pressure takes what it makes room for, a cache hits as often as theory says,
-//! and what is asked is what the suites say. Pools are small and runs short, so that this takes seconds.
+//! The suites for pools: a write buffer under pressure accepts as much as it frees, a cache has the hit ratio of
+//! theory, and the workload is that of the suites. Pools are small and runs short, so that this takes seconds.
 
 mod suites;
 
@@ -9,7 +9,7 @@ use study::review::{Suite, check};
 
 use suites::{request, result, run};
 
-/// A disk group whose buffer is small enough to fill, and one whose buffer does not in so short a run.
+/// Returns a disk group whose buffer is small enough to fill, and one whose buffer does not fill in such a short run.
 fn groups() -> Vec<DriveSheet> {
     let with = |changes: &[(String, String)]| {
         let sheet = catalogue::drive_with("group", changes);
@@ -47,7 +47,7 @@ fn under_pressure_a_group_writes_as_fast_as_it_makes_room_and_without_it_nothing
         .collect();
     assert_eq!(said.len(), 1, "{:?}", found.verdict);
     assert!(said[0].contains("of the rate; congestion "), "{}", said[0]);
-    // A member's years are its rating over what it is asked to write.
+    // A member's years are its rating divided by its write rate.
     let cache = &pressed.members[0];
     assert_eq!((&*cache.name, &*cache.drive), ("cache", "p5800x-400"));
     let rated = catalogue::drive("p5800x-400")
@@ -76,7 +76,7 @@ fn under_pressure_a_group_writes_as_fast_as_it_makes_room_and_without_it_nothing
     );
 }
 
-/// The hit ratio of LRU where line `i` of so many is read with the probability `i^-theta`, up to a factor (Che's
+/// Returns the hit ratio of LRU if line `i` of `lines` is read with a probability proportional to `i^-theta` (Che's
 /// approximation).
 fn che(lines: u32, slots: f64, theta: f64) -> f64 {
     let weights: Vec<f64> = (1..=lines)
@@ -130,13 +130,13 @@ fn a_cache_from_cold_comes_to_the_hit_ratio_of_theory() {
         println!("{name}: {hits:.4}, by theory {theory:.4}");
         assert!((hits - theory).abs() < 0.01, "{name}: {hits} {theory}");
     }
-    // What fits is all there once it has been read; of twice as much half is.
+    // A range that fits is fully cached after it has been read; of a range twice as large, half is.
     assert!(hits("uniform, 0.5 x cache") > 0.99);
     assert!((hits("uniform, 2 x cache") - 0.5).abs() < 0.02);
     let cold = result(&found, "cache-warmup/uniform, 1 x cache", 0);
     let ratio = &cold.series.as_ref().expect("over time").hit_ratio;
     assert!(ratio[0].is_some_and(|first| first < 0.3), "{:?}", ratio[0]);
-    // Somebody reads everything in the middle: the ratio falls and comes back.
+    // A scan in the middle reads everything: the ratio drops and recovers.
     let scan = result(&found, "cache-warmup/Zipf 0.8, 2 x cache, with a scan", 0);
     assert!(scan.job.contains("\n[scan]\nrw=read\n"));
     let ratio: Vec<f64> = scan
@@ -177,7 +177,7 @@ fn a_review_of_a_folded_cluster_counts_the_watts_of_its_nodes_and_says_what_they
         "{:?}",
         one.notes
     );
-    // A node takes 420 W before it does anything.
+    // A node uses 420 W when idle.
     assert!(one.watts.is_some_and(|watts| watts > 420.0), "{one:?}");
     let said = |words: &str| found.verdict.iter().any(|it| it.text.contains(words));
     assert!(

@@ -1,4 +1,5 @@
-//! Pools keep their promises: power cuts, dead members and other faults, on small copies of pools of real drives.
+//! Pools fulfil their durability guarantees: power cuts, failed members and other faults, on small copies of pools of
+//! real drives.
 
 use model::media::DriveConfig;
 use study::prove::{Covered, Report, Settings, Verdict, prove};
@@ -21,7 +22,7 @@ fn is_kept(pool: &str, points: u64) -> Report {
     is_kept_in(pool, points, "")
 }
 
-/// With the faults alone whose names have this in them.
+/// Only with faults whose names contain this.
 fn is_kept_in(pool: &str, points: u64, only: &str) -> Report {
     let report = tried(pool, points, only);
     for row in &report.rows {
@@ -54,7 +55,7 @@ fn mirrors_keep_their_promise() {
         let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
             report.rows.iter().map(|row| what(&row.tally)).sum()
         };
-        // The world is not too small for anything to happen in it.
+        // The pool is not too small for events to occur.
         assert!(sum(&|it| it.torn) > 100);
         assert!(sum(&|it| it.stale) > 100);
         assert!(sum(&|it| it.unclean) > 100);
@@ -80,8 +81,8 @@ fn stripes_and_concatenations_lose_what_they_say_and_nothing_else() {
     }
 }
 
-/// A cache of its own, a mirrored one, and one that is only durable after a flush: what is lost with which drive, and
-/// rings that wrap, have gaps, lose what was durable and tell.
+/// A cache of its own, a mirrored one, and one that is durable only after a flush: the losses with each drive, and
+/// rings that wrap, have gaps, lose durable records and report that.
 #[test]
 fn write_back_caches_lose_what_they_say_and_nothing_else() {
     let alone = "write-back-cache(cache=950pro-256, capacity=950pro-256)";
@@ -115,7 +116,7 @@ fn a_mirrored_cache_outlives_one_of_its_legs() {
     assert_eq!(verdict(&report, both), Verdict::AsDesigned);
 }
 
-/// As others have built them, and with a buffer that much goes past.
+/// With users' typical configurations, and with a buffer that many writes bypass.
 fn keeps_its_promise(like: &str) {
     let pool = format!("write-back-cache(cache=950pro-256, capacity=950pro-256; {like})");
     let report = is_kept_in(&pool, 1000, "power cut");
@@ -151,15 +152,15 @@ fn a_cache_that_takes_in_what_comes_again_keeps_its_promise() {
     keeps_its_promise("like=open-cas, fill_at_miss=2, fill_from=0%");
 }
 
-/// Each fault by its words, and how it ended.
+/// Returns the verdict on a fault with this description.
 fn verdict(report: &Report, fault: &str) -> Verdict {
     let row = report.rows.iter().find(|row| row.fault == fault);
     row.unwrap_or_else(|| panic!("nothing is called {fault}"))
         .verdict
 }
 
-// What `show` says of an intent log is lost is lost, and nothing else: with a mirrored log, one log, two in turn, none, and
-// nothing synced. A test for each, so that they run side by side.
+// An intent log loses the data that `show` states, and nothing else: with a mirrored log, one log, two in turn, none,
+// and without syncs. There is one test for each, so that they run in parallel.
 
 #[test]
 fn a_mirrored_log_outlives_one_of_its_legs() {
@@ -209,17 +210,17 @@ fn what_is_not_synced_is_lost_as_designed() {
 fn tiers_on_tiers_keep_their_promise() {
     is_kept("stripe(mirror(2*950pro-256), mirror(2*950pro-256))", 100);
     is_kept("mirror(stripe(2*950pro-256), 950pro-256)", 100);
-    // What the outer one writes while it recovers is marked in the inner ones.
+    // Writes of the outer mirror during its recovery are marked in the inner ones.
     is_kept_in("mirror(2*mirror(2*950pro-256))", 100, "power cut");
 }
 
-/// Caches below a log and below a mirror: a recovery writes to them, and the next one comes to the same.
+/// Caches below a log and below a mirror: a recovery writes to them, and the next one has the same result.
 #[test]
 fn tiers_on_write_back_caches_keep_their_promise() {
     let log =
         "intent-log(main=write-back-cache(cache=p4801x-100, capacity=950pro-256), log=p4801x-100)";
     is_kept_in(log, 1000, "power cut");
-    // Rings that drives have changed tell what they have lost.
+    // Rings that drives have modified report their losses.
     is_kept_in(log, 1000, "p4801x-100.0 misplaces");
     let two = "mirror(2*write-back-cache(cache=p4801x-100, capacity=950pro-256))";
     is_kept_in(two, 100, "power cut");
@@ -227,14 +228,14 @@ fn tiers_on_write_back_caches_keep_their_promise() {
     is_kept_in(two, 100, "p4801x-100.0 cannot read some, p");
 }
 
-/// A recovery of the cache writes to the mirrors; power goes between two legs.
+/// A recovery of the cache writes to the mirrors; power is cut between two mirror members.
 #[test]
 fn a_cache_over_mirrors_keeps_its_promise_through_a_cut_recovery() {
     let pool = "write-back-cache(cache=mirror(2*p4801x-100), capacity=mirror(2*950pro-256))";
     is_kept_in(pool, 1000, "again in recovery");
 }
 
-/// A volatile cache that lies or misplaces loses records; what was written over them later tells.
+/// A volatile cache that lies or misplaces loses records; later records written over them show the loss.
 #[test]
 fn a_cache_of_a_lying_drive_tells_what_it_has_lost() {
     let pool = "write-back-cache(cache=950pro-256, capacity=exos-x18-16tb; durability=flush)";
@@ -247,7 +248,7 @@ fn a_cache_of_a_lying_drive_tells_what_it_has_lost() {
     }
 }
 
-/// A pool of one member has only the server's own note of the last opening.
+/// A pool with one member has only the server's own record of the last opening.
 #[test]
 fn an_old_copy_of_the_only_member_is_refused() {
     let report = is_kept_in("intent-log(main=950pro-256)", 300, "an old copy");
@@ -256,7 +257,8 @@ fn an_old_copy_of_the_only_member_is_refused() {
     assert!(report.rows[0].tally.lost > 300, "it is refused");
 }
 
-/// Cases that the checker has found: a flush is inside when a leg comes back, and the copy is over before the flush is.
+/// Cases that the checker has found: a flush is in flight when a mirror member returns, and the resync ends before the
+/// flush.
 #[test]
 fn what_was_broken_once_is_right() {
     let sheet = catalogue::drive("mirror(p4801x-100, 950pro-256)").expect("it is right");

@@ -1,4 +1,4 @@
-//! Every fitted figure of the catalogue has its recipe, every recipe its rows, and the three agree.
+//! Every fitted figure of the catalogue has its recipe, every recipe its rows, and the three are consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ fn recipes() -> Vec<Recipe> {
     fit::recipes().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
-/// Each row with its file.
+/// Returns each row with its file.
 fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &Row)> {
     let rows = files
         .iter()
@@ -18,7 +18,7 @@ fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &Row)> {
     rows.collect()
 }
 
-/// The figures behind the measurements that a metric of this file uses.
+/// Returns the figures of the measurements that a metric of this file uses.
 fn reached(file: &LedgerFile, expression: &ledger::expression::Expression) -> BTreeSet<Spot> {
     let mut names = BTreeSet::new();
     expression.figures(&mut |owner, _| {
@@ -57,7 +57,7 @@ fn every_fitted_figure_has_exactly_one_recipe() {
     assert!(wrong.is_empty(), "see docs/fit.md\n{}", wrong.join("\n"));
 }
 
-/// docs/decisions/0023. Together are rows that print one fact twice, and two bounds that close an end each.
+/// docs/decisions/0023. Rows that print one fact twice belong together, and so do two bounds that each limit one end.
 #[test]
 fn one_row_sets_one_figure() {
     const TOGETHER: [[&str; 2]; 8] = [
@@ -92,7 +92,7 @@ fn recipes_and_rows_name_each_other() {
     let files = ledger::built_in().expect("the ledger loads");
     let rows = rows(&files);
     let mut wrong = Vec::new();
-    // From the recipe: its rows are fitted, fix its figures and run what has them.
+    // From the recipe: its rows are fitted, fix its figures and run a drive that has them.
     let recipes = recipes();
     for recipe in &recipes {
         let first = &recipe.figures[0];
@@ -135,7 +135,7 @@ fn recipes_and_rows_name_each_other() {
             }
         }
     }
-    // From the row: every fitted figure that it fixes has it in its recipe.
+    // From the row: every fitted figure that it fixes names it in its recipe.
     let figures = fit::figures().expect("the catalogue loads");
     for (id, (file, row)) in &rows {
         let reached = reached(file, &row.expression);

@@ -1,5 +1,5 @@
-//! Drives from data sheets: those of the catalogue have their makers' ratings, a sheet becomes a drive that has them, and
-//! what is wrong with a sheet is told with its place.
+//! Drives from data sheets: those of the catalogue have their makers' ratings, a sheet becomes a drive with its
+//! ratings, and problems of a sheet are reported with their place.
 
 use catalogue::{DataSheet, Rated};
 use study::fit;
@@ -75,13 +75,13 @@ fn a_sheet_becomes_a_drive_with_its_ratings() {
     for met in &first.met {
         assert!(met.error().abs() < fit::TOLERANCE, "{met:?}");
     }
-    // A longer sense is what a longer latency of reads sets, and nothing else.
+    // A longer latency of reads sets only a longer sense time.
     let figure = |key: &str| first.drive.figure(key).expect("it has one").clone();
     let read = figure("nand.medium.read");
     assert!(!read.inherited && read.source.contains("a random read at QD1, 90.0 us"));
     assert!(figure("nand.medium.erase").inherited);
     assert_eq!(figure("capacity").source, "a test's document, rev 1");
-    // The same sheet gives the same file, and that is a sheet whose drive needs no change.
+    // The same sheet gives the same file, and that file is a sheet whose drive needs no change.
     assert_eq!(made().toml, first.toml);
     std::fs::write(&path, &first.toml).expect("it is written");
     let again = DataSheet::open(&path, None).expect("it names its family");

@@ -1,4 +1,4 @@
-//! How large a log or a read cache should be: simulation against rule and arithmetic.
+//! Size of a log or a read cache: simulation compared with rule and arithmetic.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ fn request(load: Load, seeds: u32) -> Request {
     }
 }
 
-/// Reads and writes of 4 to 128 KiB in 64 MiB, some of it more often than the rest, so many microseconds apart.
+/// Returns reads and writes of 4 to 128 KiB in 64 MiB, some addresses more frequent than others, `gap_us` microseconds
+/// apart.
 fn trace(gap_us: u64) -> Trace {
     let mut random = Stream::new(7, "trace");
     let mut text = String::new();
@@ -55,8 +56,8 @@ fn cached(gap_us: u64, main: &str) -> Answer {
     size::read_cache("p4800x-375", &pool, (&request, &trace), &Lab::new()).expect("it fits")
 }
 
-/// Where each request has ended before the next begins, the tier is an exact LRU; where main cannot keep up, what is still on
-/// its way is missed as well, and nothing else.
+/// If each request has completed before the next begins, the tier is an exact LRU. If the main pool cannot keep up,
+/// data in flight is missed as well, and nothing else.
 #[test]
 fn a_read_cache_hits_what_an_exact_lru_does() {
     let alone = cached(100_000, "p4800x-750");
@@ -76,7 +77,7 @@ fn a_read_cache_hits_what_an_exact_lru_does() {
     }
 }
 
-/// S2's rule: 1.25 GB at 1 GbE, and no more than 8.6 GB from 10 GbE on with 64 GiB of memory.
+/// S2's rule: 1.25 GB at 1 GbE, and at most 8.6 GB at and above 10 GbE with 64 GiB of memory.
 #[test]
 fn the_rule_for_a_log_is_two_groups_and_twice_the_dirty_data() {
     let pool = "intent-log(main=mirror(2*exos-x18-16tb), log=p4801x-100)";
@@ -93,7 +94,7 @@ fn the_rule_for_a_log_is_two_groups_and_twice_the_dirty_data() {
     }
 }
 
-/// A log holds what the load logs in two groups; from where it does on, size changes nothing at all.
+/// A log holds the data that the load logs in two transaction groups; above that size, the size has no effect.
 #[test]
 fn a_log_is_never_full_from_what_the_rule_asks_for_on() {
     let text = named::text("nfs-sync").expect("a load").to_owned();
@@ -110,14 +111,14 @@ fn a_log_is_never_full_from_what_the_rule_asks_for_on() {
         .collect();
     assert!(!never[0] && never.is_sorted(), "{never:?}");
     let enough = answer.enough_bytes.expect("the largest is") as f64;
-    // Sizes are a factor of two apart, and a group may be shorter than five seconds.
+    // Sizes differ by a factor of two, and a transaction group may be shorter than five seconds.
     let needed = answer.logged_mb_s.expect("it logs") * 1e6 * 10.0;
     assert!(
         enough < 2.0 * needed && enough > needed / 4.0,
         "{enough} for {needed}"
     );
     assert!((answer.rule.expect("a rule").bytes - 1.25e9).abs() < 1.0);
-    // It is never full just where it has room for what it holds at most, and for a block that does not fit at its end.
+    // It is never full exactly if it has space for its maximum content, and for a block that does not fit at its end.
     let [held, ..] = answer.most_held_bytes.expect("a log");
     for row in &answer.rows {
         let enough = row.bytes as f64 >= held + f64::from(2 << 20);

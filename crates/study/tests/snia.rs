@@ -1,4 +1,4 @@
-//! The suite `snia`: rounds follow each other on one drive that keeps its state, and end when they are steady.
+//! The suite `snia`: rounds follow each other on one drive that keeps its state, and end in steady state.
 
 mod suites;
 
@@ -30,7 +30,7 @@ fn rounds_go_on_from_where_the_last_ended_until_they_are_steady() {
         let reads = result(&found, "snia-iops/snia/r100-4k", drive);
         assert!(reads.iops() > tracked.iops(), "drive {drive}");
     }
-    // What was written before, by the steps of the round, is still there: flash is far below its rate when new, and memory that
+    // Data written by earlier steps of the round is still there: flash is far below its rate when new; a medium that
     // is written in place is not.
     let beside_new = |drive| {
         let first = |name| {

@@ -1,4 +1,4 @@
-//! The sources of the catalogue's figures: every row that is named exists.
+//! The sources of the catalogue's figures: every named row exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use catalogue::{DriveSheet, Figure};
 
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+/// Reports that a test is skipped, in a way that the test harness does not capture as it does `eprintln!`.
 macro_rules! skip {
     ($($what:tt)*) => {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
     };
 }
 
-/// All figures of the built-in catalogue, with the name of their drive or host.
+/// Returns all figures of the built-in catalogue, with the name of their drive or host.
 fn built_in_figures() -> Vec<(String, Figure)> {
     let drives = catalogue::drives().expect("the built-in drives load");
     let of_drives = drives
@@ -29,7 +29,7 @@ fn built_in_figures() -> Vec<(String, Figure)> {
     of_drives.chain(of_hosts).collect()
 }
 
-/// Words of a text that are ids of rows, or look like one: `S4-016`, `P0134`.
+/// Returns words of a text that are ids of rows, or look like one: `S4-016`, `P0134`.
 fn row_ids(text: &str) -> Vec<&str> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')

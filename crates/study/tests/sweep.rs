@@ -1,4 +1,4 @@
-//! Sweeps: the same bytes however they are run, nothing lost or twice, and everything wrong told at its line.
+//! Sweeps: equal bytes however they are run, no scenario lost or run twice, and all problems reported at their line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn sweep() -> Sweep {
     Sweep::of_text("sweep.toml", SWEEP, Path::new("")).expect("nothing is wrong")
 }
 
-/// Runs until so many scenarios are done; how many were.
+/// Runs until at most `most` scenarios are done, and returns their number.
 fn run_for(sweep: &Sweep, parts: &Parts<'_>, threads: usize, most: usize) -> usize {
     let done = AtomicUsize::new(0);
     let watch = Watch {
@@ -46,7 +46,7 @@ fn run_for(sweep: &Sweep, parts: &Parts<'_>, threads: usize, most: usize) -> usi
     done.into_inner()
 }
 
-/// The result of a sweep that is broken off after every so many scenarios and begun again.
+/// Returns the result of a sweep that is interrupted after every `most` scenarios and resumed.
 fn result(threads: usize, most: usize) -> Vec<u8> {
     let folder = TempDir::new().expect("a temporary folder");
     let output = folder.path().join("a.parquet");

@@ -1,5 +1,5 @@
-//! The suite `under-load`: only what is paced is counted, at the rate that was asked for, and it waits longer the more is
-//! written beside it.
+//! The suite `under-load`: only rate-limited I/Os are counted, at the requested rate, and their latency grows with the
+//! competing writes.
 
 mod suites;
 

@@ -1,26 +1,26 @@
-//! No two modules of a crate import each other: what is above and what is below stays visible in the imports.
+//! No two modules of a crate import each other, so that the layers remain visible in the imports.
 //!
-//! A module and one inside it are excepted: the parent names its parts, and they use what it defines. What counts is
-//! where a path leads as it is written (`use`, or a path from `crate`, `self` or `super` in the code); that a module
-//! exports something of another's again is not followed, and longer circles are not looked for.
+//! A module and one inside it are excepted: the parent names its parts, and they use its definitions. The check uses
+//! the path as written (`use`, or a path from `crate`, `self` or `super` in the code). Re-exports are not followed,
+//! and longer cycles are not searched for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A module's path from the root of its crate.
+/// Path of a module from the root of its crate.
 type Module = Vec<String>;
 
-/// Circles that are still there, as `crate: module, module`. One that is gone must be taken from here.
+/// Known cycles, as `crate: module, module`. A cycle that has been removed must be removed here.
 const KNOWN: &[&str] = &[];
 
-/// The code of a file, as one text.
+/// Returns the code of a file, as one text.
 fn code(text: &str) -> String {
     let lines = super::code(text).into_iter().map(|(_, line)| line);
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The modules of a crate, each with its code.
+/// Collects the modules of a crate, each with its code.
 fn modules(source: &Path, folder: &Path, found: &mut BTreeMap<Module, String>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
@@ -42,7 +42,7 @@ fn modules(source: &Path, folder: &Path, found: &mut BTreeMap<Module, String>) {
     }
 }
 
-/// The paths of a use tree.
+/// Returns the paths of a use tree.
 fn expand(tree: &str, before: &[String], paths: &mut Vec<Module>) {
     let words = |text: &str| -> Module {
         let parts = text.split("::").map(|it| it.split(" as ").next());
@@ -71,7 +71,7 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Module>) {
     }
 }
 
-/// All paths that a file's code writes.
+/// Returns all paths in a file's code.
 fn paths(code: &str) -> Vec<Module> {
     let mut paths = Vec::new();
     let mut rest = String::new();
@@ -102,7 +102,7 @@ fn paths(code: &str) -> Vec<Module> {
     paths
 }
 
-/// The module that a path written in `here` leads to.
+/// Returns the module that a path written in `here` refers to.
 fn target(path: &Module, here: &Module, all: &BTreeMap<Module, String>) -> Option<Module> {
     let mut words = path.iter().peekable();
     let mut at = here.clone();
@@ -137,7 +137,7 @@ fn target(path: &Module, here: &Module, all: &BTreeMap<Module, String>) -> Optio
     Some(at)
 }
 
-/// Pairs of modules that import each other.
+/// Returns pairs of modules that import each other.
 fn circles(all: &BTreeMap<Module, String>) -> Vec<(Module, Module)> {
     let imports: BTreeSet<(Module, Module)> = all
         .iter()

@@ -1,10 +1,10 @@
-//! The container file names what the project has: compiler, folders, binary, drive. Where it is written there may be no
-//! registry to build it with; whether the images themselves exist is not looked at.
+//! The container file is consistent with the project: compiler, folders, binary, drive. Without access to a registry
+//! the file cannot be built, so the existence of the images is not checked.
 
 use std::fs;
 use std::path::Path;
 
-/// What the text names wrongly, as one sentence each.
+/// Returns the errors of the text, one sentence each.
 fn wrong(container: &str, root: &Path) -> Vec<String> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let mut wrong = Vec::new();

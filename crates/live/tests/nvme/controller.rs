@@ -64,7 +64,7 @@ fn the_p4800x_is_what_it_says() {
             (12, 128)
         ]
     );
-    // The largest write is in one piece; after a crash 4 KiB are.
+    // The largest write is atomic; after a crash, 4 KiB are.
     assert_eq!((data.nawun.get(), data.nawupf.get()), (255, 7));
     let list = host.identify(line, 2, 0);
     assert_eq!(list[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
@@ -180,7 +180,7 @@ fn each_interrupt_vector_has_a_configuration() {
         sqe.cdw11 = number.into();
         sqe
     };
-    // Of 31 I/O queues and the admin queue.
+    // For 31 I/O queues and the admin queue.
     for number in [0, 1, 31] {
         let answer = host.call(line, &vector(number), &[]).cqe;
         assert_eq!(
@@ -233,7 +233,7 @@ fn unreadable_blocks_are_told() {
         (one[0], one[4], one[8], one[16]) = (1, 2, 8, 1);
         one
     });
-    // Page of 16, an element of 16, two ranges; five blocks.
+    // A header of 16 bytes, an element of 16, two ranges; five blocks.
     let page = host.log(line, log::LBA_STATUS, 64);
     assert_eq!(
         (page[0], page[4], page[8], page[16], page[20]),
@@ -243,7 +243,7 @@ fn unreadable_blocks_are_told() {
     host.tick(line).expect("goes on");
     let told = host.completion(line, 9).expect("an event").cqe.dw0.get();
     assert_eq!(told, 2 | 5 << 8 | u32::from(log::LBA_STATUS) << 16);
-    // Written, they are whole again.
+    // After a write, the blocks are readable again.
     host.well(
         queue,
         &io(opcode::WRITE, 1, 8, 4, Sgl::in_capsule(2048)),
@@ -358,7 +358,7 @@ fn events_wait_for_requests_and_requests_for_events() {
         event.dw0.get(),
         2 | u32::from(log::CHANGED_NAMESPACES) << 16
     );
-    // No second one before the list has been read.
+    // There is no second event before the list has been read.
     host.well(line, &format, &[]);
     host.tick(line).expect("goes on");
     assert!(host.completion(line, 11).is_none());
@@ -368,7 +368,7 @@ fn events_wait_for_requests_and_requests_for_events() {
     );
     host.tick(line).expect("goes on");
     assert!(host.completion(line, 11).is_some());
-    // A request can be aborted, another command cannot.
+    // An event request can be aborted, another command cannot.
     let mut abort = Sqe::fabric(admin::ABORT, 2, 0, Sgl::default());
     abort.cdw10 = (12u32 << 16).into();
     assert_eq!(host.call(line, &abort, &[]).cqe.dw0.get(), 0);

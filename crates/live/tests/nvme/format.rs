@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 
 use crate::host::{BYTES, Host, drive, io};
 
-/// Metadata goes with the data.
+/// Metadata is transferred with the data.
 const EXTENDED: u32 = 1 << 4;
 const ACT: u32 = 1 << 29;
 const GUARD: u32 = 1 << 28;
@@ -28,7 +28,7 @@ fn namespace(host: &mut Host, line: usize) -> NamespaceData {
     NamespaceData::read_from_bytes(&page).expect("4096 bytes")
 }
 
-/// A command with what it says about protection information.
+/// Returns a command with its protection information fields.
 fn protected(code: u8, lba: u64, blocks: u32, bytes: u32, flags: u32) -> Sqe {
     let sgl = match code {
         opcode::READ => Sgl::transport(bytes),
@@ -146,7 +146,7 @@ fn one_format(
     let whole = block + metadata;
     let checks = GUARD | if protection.kind == 3 { 0 } else { REFERENCE };
     let data: Vec<u8> = (0..block * 2).map(|index| (index / 3) as u8).collect();
-    // The controller makes it: with eight bytes of metadata only the data moves.
+    // The controller generates it: with eight bytes of metadata, only the data is transferred.
     let moves = if metadata == 8 { block } else { whole };
     let mut sent = Vec::new();
     for index in 0..2 {
@@ -180,19 +180,19 @@ fn one_format(
     );
     assert!(again[..block] == data[..block]);
     host.well(queue, &protected(opcode::VERIFY, lba, 2, 0, checks), &[]);
-    // The host makes it, wrongly: nothing is written.
+    // The host generates wrong protection information: nothing is written.
     let mut bad = back.clone();
     bad[whole] ^= 1;
     let write = protected(opcode::WRITE, lba, 2, bad.len() as u32, checks);
     assert_eq!(host.status(queue, &write, &bad), Status::GUARD_CHECK.code());
     assert!(host.well(queue, &read, &[]) == back);
-    // The host makes it, for another block.
+    // The host generates it for another block.
     if protection.kind != 3 {
         let other = protected(opcode::WRITE, lba + 1, 2, back.len() as u32, checks);
         let status = host.status(queue, &other, &back);
         assert_eq!(status, Status::REFERENCE_TAG_CHECK.code());
     }
-    // Unchecked it is written, and found out when it is read.
+    // Without checks it is written, and the error is detected by a read.
     host.well(
         queue,
         &protected(opcode::WRITE, lba, 2, bad.len() as u32, 0),
@@ -201,7 +201,7 @@ fn one_format(
     assert_eq!(host.status(queue, &read, &[]), Status::GUARD_CHECK.code());
     let verify = protected(opcode::VERIFY, lba, 2, 0, checks);
     assert_eq!(host.status(queue, &verify, &[]), Status::GUARD_CHECK.code());
-    // What was never written, or is deallocated, is not checked.
+    // Blocks that were never written, or are deallocated, are not checked.
     host.well(
         queue,
         &protected(opcode::READ, lba + 9, 2, 2 * whole as u32, checks),

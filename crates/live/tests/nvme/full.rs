@@ -1,4 +1,4 @@
-//! What is there on request, whatever the drive has: self-test, persistent events, Copy.
+//! Functions offered on request, whether or not the drive has them: self-test, persistent events, Copy.
 
 use live::nvme::Options;
 use live::nvme::admin::opcode as admin;
@@ -69,7 +69,7 @@ fn self_tests_leave_results() {
     let (line, queue) = host.both();
     let unused = host.log(line, log::SELF_TEST, 564);
     assert!(unused[4..].chunks(28).all(|result| result[0] == 0xf));
-    // Without a clock a test is over at once.
+    // Without a clock, a test ends at once.
     host.well(line, &test(1, 1), &[]);
     host.well(line, &test(2, u32::MAX), &[]);
     let page = host.log(line, log::SELF_TEST, 564);
@@ -78,7 +78,7 @@ fn self_tests_leave_results() {
         (&page[16..20], &page[44..48]),
         (&[0xff; 4][..], &[1, 0, 0, 0][..])
     );
-    // An unreadable block is found by the one that reads the medium.
+    // The test that reads the medium finds an unreadable block.
     host.well(
         queue,
         &io(opcode::WRITE_UNCORRECTABLE, 1, 77, 3, Sgl::default()),
@@ -119,7 +119,7 @@ fn self_tests_take_their_time_and_can_be_ended_before() {
     assert_eq!(host.status(line, &test(2, u32::MAX), &[]), busy);
     host.well(line, &test(0xf, 0), &[]);
     assert_eq!(page(&mut host)[..5], [0, 0, 0, 0, 0x11], "by a command");
-    // A reset ends the short one, not the extended one; a format ends that.
+    // A reset ends the short test, but not the extended one; a format ends the extended one.
     for (code, after, result) in [(1, 0, 0x12), (2, 2, 0x12)] {
         host.well(line, &test(code, u32::MAX), &[]);
         host.well(line, &property_set(1, property::CC, 0), &[]);
@@ -153,7 +153,7 @@ fn events(action: u32, bytes: u32, offset: u32) -> Sqe {
     sqe
 }
 
-/// Kinds of the events of a log, the newest first.
+/// Returns the types of a log's events, the newest first.
 fn kinds(page: &[u8]) -> Vec<u8> {
     let count = u32::from_le_bytes(*page[4..].first_chunk().expect("a count"));
     let mut at = 512;
@@ -196,7 +196,7 @@ fn persistent_events_are_read_in_a_context() {
     let mut set = Sqe::fabric(admin::SET_FEATURES, 1, 0, Sgl::default());
     (set.cdw10, set.cdw11) = (u32::from(feature::ARBITRATION).into(), 3.into());
     host.well(line, &set, &[]);
-    // The context keeps what there was.
+    // The context keeps the earlier log.
     let again = host.well(line, &events(0, 4096, 0), &[]);
     assert!(again == page);
     assert_eq!(host.well(line, &events(0, 64, 480), &[]), page[480..544]);
@@ -225,7 +225,7 @@ fn persistent_events_are_read_in_a_context() {
     );
 }
 
-/// A Copy of ranges (first block, blocks) to `to`, in descriptor format 0h or 2h.
+/// Returns a Copy of ranges (first block, blocks) to `to`, in descriptor format 0h or 2h.
 fn copy(to: u64, format: u32, ranges: &[(u32, u64, u16)]) -> (Sqe, Vec<u8>) {
     let mut list = Vec::new();
     for &(nsid, first, blocks) in ranges {
@@ -261,7 +261,7 @@ fn ranges_are_copied_in_their_order() {
     );
     let blocks: Vec<u8> = back.chunks(512).map(|block| block[511]).collect();
     assert_eq!(blocks, [0, 11, 12, 13, 1, 2, 0]);
-    // From another namespace, once the host has switched that on.
+    // From another namespace, after the host has enabled that.
     let (mut sqe, list) = copy(0, 2, &[(1, 101, 1)]);
     sqe.nsid = 2.into();
     let invalid = Status::INVALID_FIELD.code();

@@ -13,14 +13,14 @@ const ACT: u32 = 1 << 29;
 const GUARD: u32 = 1 << 28;
 const REFERENCE: u32 = 1 << 26;
 const STORAGE: u32 = 1 << 24;
-/// Bytes of data, and with the sixteen of metadata.
+/// Bytes of data; with metadata, sixteen more.
 const BLOCK: usize = 4096;
 const WHOLE: usize = 4112;
 
 /// The formats, after the seven of the drive: 32-bit guard with a storage tag, 64-bit, 64-bit with a storage tag.
 const FORMATS: [u32; 3] = [7, 8, 9];
 
-/// A host whose drive has this format and kind of protection.
+/// Returns a host whose drive has this format and type of protection.
 fn formatted(number: u32, kind: u32) -> (Host, usize, usize) {
     let mut host = Host::with(vec![drive_with_all_formats("p4800x-375")], full);
     let (line, queue) = host.both();
@@ -30,7 +30,7 @@ fn formatted(number: u32, kind: u32) -> (Host, usize, usize) {
     (host, line, queue)
 }
 
-/// The storage tag 0x1234 where the format has one, above the reference tag: dwords 2 and 3.
+/// Returns the storage tag 0x1234 if the format has one, above the reference tag: dwords 2 and 3.
 fn storage(number: u32) -> [u32; 2] {
     match number {
         7 => [0x1234, 0],
@@ -122,17 +122,17 @@ fn protected_blocks_are_copied_with_tags_of_their_new_place() {
     let data = vec![7; BLOCK * 2];
     let sqe = tagged(8, opcode::WRITE, 40, 2, BLOCK * 2, ACT);
     host.well(queue, &sqe, &data);
-    // Two ranges of a block each, with the reference tags that are expected.
+    // Two ranges of one block each, with the expected reference tags.
     let mut list = [0; 80];
     (list[8], list[35], list[48], list[75]) = (40, 40, 41, 41);
     let mut copy = io(opcode::COPY, 4, 10, 1, Sgl::in_capsule(80));
-    // Checked as it is read, made anew as it is written; the reference tag of the place.
+    // Checked when read, and generated again when written, with the reference tag of the destination.
     copy.cdw12 = (1u32 | 1 << 8 | 0b101 << 12 | ACT).into();
     copy.cdw14 = 10.into();
     host.well(queue, &copy, &list);
     let read = tagged(8, opcode::READ, 10, 2, BLOCK * 2, ACT | GUARD | REFERENCE);
     assert!(host.well(queue, &read, &[]) == data);
-    // Another tag than the source has; the short descriptors are not for this guard.
+    // A tag that differs from the source's; the short descriptors are not for this guard.
     list[35] = 41;
     assert_eq!(
         host.status(queue, &copy, &list),

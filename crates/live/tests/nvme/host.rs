@@ -1,4 +1,4 @@
-//! A scripted host without sockets: several connections to one target, over which commands are done one at a time.
+//! A scripted host without sockets: several connections to one target, with one command at a time on each.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -25,14 +25,14 @@ pub(crate) fn drive(id: &str) -> Served {
     setup(id).open().expect("a drive that can be served")
 }
 
-/// The same, with all formats that can be offered.
+/// Returns a drive with all formats that can be offered.
 pub(crate) fn drive_with_all_formats(id: &str) -> Served {
     let mut setup = setup(id);
     live::nvme::add_formats(&mut setup);
     setup.open().expect("a drive that can be served")
 }
 
-/// A P4800X with its data in this file.
+/// Returns a P4800X with its data in this file.
 pub(crate) fn stored_drive(file: &Path) -> Served {
     let mut setup = setup("p4800x-375");
     setup.store = StoreChoice::File(file.into());
@@ -60,9 +60,9 @@ struct Line {
     offline: Offline<Connection>,
     initiator: Initiator,
     out: Outbox,
-    /// Completions nobody has waited for yet.
+    /// Completions that have not been requested yet.
     completed: Vec<Completed>,
-    /// Bytes are cut into pieces of this length, both ways.
+    /// Length of the pieces into which bytes are split, in both directions.
     piece: usize,
 }
 
@@ -82,7 +82,7 @@ impl Host {
         }
     }
 
-    /// A connection on which nothing has been said but the opening; its number.
+    /// Opens a connection without further messages, and returns its number.
     pub(crate) fn open(&mut self, digests: u8, piece: usize) -> usize {
         let connection = Connection::new(Rc::clone(&self.shared), ("127.0.0.1".into(), 4420));
         let drives = std::mem::take(&mut self.drives);
@@ -103,7 +103,7 @@ impl Host {
         number
     }
 
-    /// Exchanges what there is to say until both are silent.
+    /// Exchanges bytes until both sides have nothing more to send.
     pub(crate) fn talk(&mut self, line: usize) -> Result<(), Ending> {
         loop {
             let it = self.lines[line].as_mut().expect("an open connection");
@@ -116,7 +116,7 @@ impl Host {
         }
     }
 
-    /// Bytes to the controller; what it says is taken.
+    /// Sends bytes to the controller, and processes its answer.
     pub(crate) fn say(&mut self, line: usize, bytes: &[u8]) -> Result<(), Ending> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
@@ -142,7 +142,7 @@ impl Host {
         end
     }
 
-    /// The same, whatever the controller says to it.
+    /// Sends bytes to the controller, whatever its answer is.
     pub(crate) fn say_raw(&mut self, line: usize, bytes: &[u8]) -> Result<(), Ending> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
@@ -151,7 +151,7 @@ impl Host {
         end.map(|_| ())
     }
 
-    /// The next completion of this command is expected, although it is sent by other means.
+    /// Expects the next completion of this command, although the command is sent by other means.
     pub(crate) fn expect(&mut self, line: usize, cid: u16) {
         let it = self.lines[line].as_mut().expect("an open connection");
         let mut nowhere = Outbox::default();
@@ -159,13 +159,13 @@ impl Host {
             .send(&Sqe::fabric(0, cid, 0, Sgl::default()), &[], &mut nowhere);
     }
 
-    /// From now on the drives have a clock on this connection.
+    /// Gives the drives a clock on this connection.
     pub(crate) fn at_speed(&mut self, line: usize, speed: f64) {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.at_speed(speed);
     }
 
-    /// About 100 ms have passed.
+    /// Lets about 100 ms pass.
     pub(crate) fn tick(&mut self, line: usize) -> Result<(), Ending> {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
@@ -189,7 +189,7 @@ impl Host {
         it.initiator.send(sqe, payload, &mut it.out);
     }
 
-    /// Sends a command, which the drive does; the connection has not heard of it yet.
+    /// Sends a command that the drive executes, without passing the replies to the connection.
     pub(crate) fn begin(&mut self, line: usize, sqe: &Sqe) -> Vec<Reply> {
         self.send(line, sqe, &[]);
         let it = self.lines[line].as_mut().expect("an open connection");
@@ -207,7 +207,7 @@ impl Host {
         replies
     }
 
-    /// The connection hears of what the drive has done, before anything else.
+    /// Passes the drive's replies to the connection, before anything else.
     pub(crate) fn end(&mut self, line: usize, replies: &[Reply]) {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.offline.drives = std::mem::take(&mut self.drives);
@@ -219,7 +219,7 @@ impl Host {
         self.drives = std::mem::take(&mut it.offline.drives);
     }
 
-    /// A completion of this command, if it has come.
+    /// Returns the completion of this command, if it has arrived.
     pub(crate) fn completion(&mut self, line: usize, cid: u16) -> Option<Completed> {
         let it = self.lines[line].as_mut().expect("an open connection");
         let index = it
@@ -229,19 +229,19 @@ impl Host {
         Some(it.completed.remove(index))
     }
 
-    /// Does a command.
+    /// Executes a command.
     pub(crate) fn call(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) -> Completed {
         self.send(line, sqe, payload);
         self.talk(line).expect("the connection goes on");
         self.completion(line, sqe.cid.get()).expect("an answer")
     }
 
-    /// The status of a command.
+    /// Executes a command and returns its status.
     pub(crate) fn status(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) -> u16 {
         self.call(line, sqe, payload).cqe.status().code()
     }
 
-    /// Does a command that must succeed; its data.
+    /// Executes a command that must succeed, and returns its data.
     #[track_caller]
     pub(crate) fn well(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) -> Vec<u8> {
         let completed = self.call(line, sqe, payload);
@@ -262,7 +262,7 @@ impl Host {
         }
     }
 
-    /// The admin queue of a new controller, switched on: connection and identifier.
+    /// Returns the admin queue of a new, enabled controller: connection and identifier.
     pub(crate) fn admin(&mut self, digests: u8, piece: usize) -> (usize, u16) {
         let line = self.open(digests, piece);
         let (sqe, data) = self.connect_to(0, 0xffff).command(0);
@@ -272,7 +272,7 @@ impl Host {
         (line, cqe.dw0.get() as u16)
     }
 
-    /// An I/O queue of this controller.
+    /// Returns an I/O queue of this controller.
     pub(crate) fn io(&mut self, controller: u16, digests: u8, piece: usize) -> usize {
         let line = self.open(digests, piece);
         let (sqe, data) = self.connect_to(1, controller).command(0);
@@ -280,13 +280,13 @@ impl Host {
         line
     }
 
-    /// Both: admin connection, I/O connection.
+    /// Returns both: admin connection, I/O connection.
     pub(crate) fn both(&mut self) -> (usize, usize) {
         let (admin, controller) = self.admin(0, usize::MAX);
         (admin, self.io(controller, 0, usize::MAX))
     }
 
-    /// The connection is gone.
+    /// Closes the connection.
     pub(crate) fn hang_up(&mut self, line: usize) {
         self.lines[line] = None;
     }
@@ -310,7 +310,7 @@ pub(crate) fn get_log(page: u8, bytes: u32, offset: u32) -> Sqe {
     sqe
 }
 
-/// A command of an I/O queue for so many blocks from `lba` on, with this much data.
+/// Returns a command of an I/O queue for `blocks` blocks starting at `lba`, with this SGL.
 pub(crate) fn io(opcode: u8, cid: u16, lba: u64, blocks: u32, sgl: Sgl) -> Sqe {
     let mut sqe = Sqe::fabric(opcode, cid, 1, sgl);
     sqe.cdw10 = (lba as u32).into();

@@ -1,4 +1,4 @@
-//! What a host does wrong ends its connection, with a reason, and nothing else.
+//! Protocol violations of a host end its connection, with a reason, and affect no other connection.
 
 use live::nvme::io::opcode;
 use live::nvme::wire::{Encoder, Sgl, Sqe, Status};
@@ -56,7 +56,7 @@ fn headers_that_are_wrong() {
         let (_, line) = host.both();
         let said = reason(host.say(line, &bytes));
         assert!(said.contains(wanted), "{said} ({wanted})");
-        // Others go on.
+        // Other connections continue.
         host.both();
     }
 }
@@ -84,7 +84,7 @@ fn data_that_was_not_asked_for() {
     ] {
         let mut host = Host::new(vec![drive("p4800x-375")]);
         let (_, line) = host.both();
-        // The command alone: the initiator would answer the R2T.
+        // Only the command: the initiator would answer the R2T.
         host.say_raw(line, &capsule(&write, &[])).expect("goes on");
         let end = host.say(line, &bytes);
         let said = reason(end);
@@ -120,7 +120,7 @@ fn damaged_digests() {
     };
     let write = io(opcode::WRITE, 1, 0, 1, Sgl::in_capsule(512));
     let good = bytes_of(|out| encoder.command(out, &write, &[5; 512]));
-    // Damaged data fails the command, which is worth another try.
+    // Damaged data fails the command; a retry may succeed.
     let line = host.io(id, 3, usize::MAX);
     let mut bytes = good.clone();
     bytes[100] ^= 1;
@@ -131,7 +131,7 @@ fn damaged_digests() {
     host.expect(line, 1);
     host.say(line, &good).expect("goes on");
     assert!(host.completion(line, 1).is_some());
-    // A damaged header cannot be believed.
+    // A damaged header cannot be trusted.
     let mut bytes = good;
     bytes[20] ^= 1;
     assert!(reason(host.say(line, &bytes)).contains("digest of a header"));
@@ -140,7 +140,7 @@ fn damaged_digests() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Any bytes, at any stage: the connection goes on or ends, and the drive still works for others.
+    /// For any bytes at any stage, the connection continues or ends, and the drive still works for others.
     #[test]
     fn any_bytes(stage in 0u8..4, bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..10) {
         let mut host = Host::new(vec![drive("p4800x-375")]);
@@ -152,7 +152,7 @@ proptest! {
         };
         let mut bytes = bytes;
         if bytes.len() > 72 && kind < 8 {
-            // A header that is nearly right gets further.
+            // An almost valid header is processed further.
             let length = bytes.len() as u32;
             bytes[0] = [4, 4, 4, 6, 2, 0, 4, 4][usize::from(kind)];
             bytes[1] = 0;

@@ -32,7 +32,7 @@ fn read(cid: u16, lba: u64, bytes: u32) -> Sqe {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What is written is read, in capsules or by R2T, with any digests, however the bytes are cut.
+    /// Written data is read back, in capsules or by R2T, with any digests, however the bytes are split.
     #[test]
     fn what_is_written_is_read(
         digests in 0u8..4,
@@ -92,7 +92,7 @@ fn refusals_have_the_status_that_says_why() {
         ..read(1, 0, 512)
     };
     check(&other, &[], Status::INVALID_NAMESPACE);
-    // More than the drive takes in a command.
+    // Exceeds the drive's maximum for a command.
     check(&read(1, 0, 128 << 10), &[], Status::SUCCESS);
     check(&read(1, 0, (128 << 10) + 512), &[], Status::INVALID_FIELD);
     let short = io(opcode::READ, 1, 0, 2, Sgl::transport(512));
@@ -105,7 +105,7 @@ fn refusals_have_the_status_that_says_why() {
         &[],
         Status::INVALID_OPCODE,
     );
-    // Protection information on a namespace that has none.
+    // Protection information on a namespace without it.
     let mut protected = read(1, 0, 512);
     protected.cdw12 = (1u32 << 29).into();
     check(&protected, &[], Status::INVALID_PROTECTION);
@@ -185,7 +185,7 @@ fn deallocated_ranges_read_as_zeroes() {
     let zero = |range: std::ops::Range<usize>| back[range].iter().all(|&byte| byte == 0);
     assert!(zero(0..512) && zero(4096..6144));
     assert!(back[512..4096] == data[512..4096] && back[6144..] == data[6144..]);
-    // One range that is wrong: nothing happens.
+    // One invalid range: nothing happens.
     let (sqe, bytes) = dataset(&[(1, 1), (BLOCKS, 1)], true);
     assert_eq!(
         host.status(line, &sqe, &bytes),
@@ -218,7 +218,7 @@ fn what_was_made_unreadable_is_so_until_it_is_written() {
     assert!(host.well(line, &read(1, 8, 4096), &[]) == data);
 }
 
-/// Compare and write as one, for a lock on a shared disk.
+/// Compare and write as one command, for a lock on a shared disk.
 fn fused(host: &mut Host, line: usize, expected: &[u8], new: &[u8]) -> (u16, u16) {
     let mut compare = io(opcode::COMPARE, 1, 0, 1, Sgl::in_capsule(512));
     compare.flags |= Sqe::FUSED_FIRST;
@@ -245,7 +245,7 @@ fn compare_and_write_fused() {
     );
     assert_eq!(fused(&mut host, line, &old, &[2; 512]), failed);
     assert_eq!(host.well(line, &read(3, 0, 512), &[]), new);
-    // One without the other.
+    // One command of the pair without the other.
     let mut alone = io(opcode::COMPARE, 1, 0, 1, Sgl::in_capsule(512));
     alone.flags |= Sqe::FUSED_FIRST;
     host.send(line, &alone, &new);

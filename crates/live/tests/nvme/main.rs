@@ -1,4 +1,4 @@
-//! The NVMe/TCP target against a scripted host, without sockets: every protocol part, and what a host does wrong.
+//! The NVMe/TCP target with a scripted host, without sockets: every part of the protocol, and protocol violations.
 
 mod controller;
 mod format;

@@ -32,7 +32,7 @@ fn delete(nsid: u32) -> Sqe {
     sqe
 }
 
-/// `detach`: 1, else attach.
+/// `detach`: 1 detaches, otherwise attaches.
 fn attach(nsid: u32, detach: u32, controllers: &[u16]) -> (Sqe, Vec<u8>) {
     let mut sqe = Sqe::fabric(admin::ATTACHMENT, 1, nsid, Sgl::in_capsule(4096));
     sqe.cdw10 = detach.into();
@@ -44,7 +44,7 @@ fn attach(nsid: u32, detach: u32, controllers: &[u16]) -> (Sqe, Vec<u8>) {
     (sqe, data)
 }
 
-/// A host whose drive has no namespace; admin queue, controller, I/O queue.
+/// Returns a host whose drive has no namespace: admin queue, controller, I/O queue.
 fn undivided() -> (Host, usize, u16, usize) {
     let mut host = Host::with(vec![drive("p4800x-375")], full);
     let (line, id) = host.admin(0, usize::MAX);
@@ -65,7 +65,7 @@ fn joined(host: &mut Host, line: usize, nsid: u32, detach: u32, controllers: &[u
     host.well(line, &sqe, &data);
 }
 
-/// Identifiers of a list.
+/// Returns the identifiers of a list.
 fn list(host: &mut Host, line: usize, cns: u32) -> Vec<u8> {
     let page = host.identify(line, cns, 0);
     let ids = page.chunks(4).map(|id| id[0]);
@@ -89,7 +89,7 @@ fn a_drive_is_divided_and_its_parts_are_apart() {
     };
     assert_eq!(unallocated(&mut host), BYTES);
     assert!(list(&mut host, line, 0x10).is_empty());
-    // A block of the first drives the second to the next 4 KiB.
+    // An additional block moves the second namespace to the next 4 KiB.
     let sizes = [1001, 500, 3000];
     for (nsid, blocks) in (1..).zip(sizes) {
         assert_eq!(made(&mut host, line, blocks, 0), nsid);
@@ -110,7 +110,7 @@ fn a_drive_is_divided_and_its_parts_are_apart() {
     }
     assert_eq!(list(&mut host, line, 0x10), [1, 2, 3]);
     assert_eq!(unallocated(&mut host), BYTES - 4096 * (126 + 63 + 375));
-    // Each keeps its own, from its first to its last block, and no more.
+    // Each stores its own data, from its first to its last block, and no more.
     for (nsid, blocks) in (1..).zip(sizes) {
         for lba in [0, blocks - 8] {
             let write = at(nsid, io(opcode::WRITE, 1, lba, 8, Sgl::in_capsule(4096)));
@@ -129,12 +129,12 @@ fn a_drive_is_divided_and_its_parts_are_apart() {
             assert!(host.well(queue, &read, &[]) == expected, "{nsid}: {lba}");
         }
     }
-    // Names are their own.
+    // Names are unique.
     let names: Vec<Vec<u8>> = (1..4)
         .map(|nsid| host.identify(line, 3, nsid)[4..20].to_vec())
         .collect();
     assert!(names[0] != names[1] && names[1] != names[2]);
-    // What was in the one that goes is not in the one that takes its place; the others stay.
+    // The data of a deleted namespace is not in the one that replaces it; the others are unchanged.
     host.well(line, &delete(2), &[]);
     assert_eq!(made(&mut host, line, 500, 0), 2);
     joined(&mut host, line, 2, 0, &[id]);
@@ -143,7 +143,7 @@ fn a_drive_is_divided_and_its_parts_are_apart() {
     assert_ne!(host.identify(line, 3, 2)[4..20], names[1]);
     let read = at(3, io(opcode::READ, 1, 0, 8, Sgl::transport(4096)));
     assert!(host.well(queue, &read, &[]) == [3; 4096]);
-    // Flush of all goes to the drive.
+    // A flush of all namespaces reaches the drive.
     host.well(
         queue,
         &at(ALL, io(opcode::FLUSH, 1, 0, 1, Sgl::default())),
@@ -205,7 +205,7 @@ fn what_cannot_be_created_or_attached_is_refused() {
 #[test]
 fn an_empty_drive_takes_another_format() {
     let (mut host, line, id, queue) = undivided();
-    // 512 B with 8 B of metadata and protection of type 1; metadata goes with the data.
+    // 512 B with 8 B of metadata and protection of type 1; metadata is transferred with the data.
     let (sqe, data) = create(100, 1, 1);
     host.well(line, &sqe, &data);
     joined(&mut host, line, 1, 0, &[id]);
@@ -225,7 +225,7 @@ fn an_empty_drive_takes_another_format() {
     let read = io(opcode::READ, 1, 7, 1, Sgl::transport(520));
     assert!(host.well(queue, &read, &[]) == [5; 520]);
     assert!(host.well(queue, &at(2, read), &[]) == [6; 520]);
-    // A format is of all namespaces.
+    // A format applies to all namespaces.
     let mut format = Sqe::fabric(admin::FORMAT, 1, 1, Sgl::default());
     format.cdw10 = 3.into();
     host.well(line, &format, &[]);
@@ -307,7 +307,7 @@ fn what_is_divided_stays_so_after_a_restart() {
     joined(&mut host, line, 2, 0, &[id]);
     let read = at(2, io(opcode::READ, 1, 9, 1, Sgl::transport(512)));
     assert!(host.well(queue, &read, &[]) == [0; 512]);
-    // None at all is remembered too.
+    // The absence of namespaces is saved too.
     host.well(line, &delete(ALL), &[]);
     drop(host);
     let mut host = Host::with(vec![stored_drive(&store)], full);
@@ -323,14 +323,14 @@ fn a_host_that_comes_back_is_the_same_controller() {
     host.hang_up(line);
     let (line, again) = host.admin(0, usize::MAX);
     assert_eq!(again, id);
-    // The queue of before is gone all the same.
+    // The previous queue no longer exists.
     host.send(queue, &io(opcode::READ, 1, 0, 1, Sgl::transport(512)), &[]);
     assert!(host.talk(queue).is_err());
     host.well(line, &property_set(1, property::CC, 0), &[]);
     host.well(line, &property_set(1, property::CC, ENABLE), &[]);
 }
 
-/// What its earlier self had begun, and hears of only now, is no error of the later one.
+/// Commands that the earlier connection of a host began do not cause errors for the later one.
 #[test]
 fn a_host_that_comes_back_finds_no_errors_of_before() {
     let errors = |host: &mut Host, line| {
@@ -353,7 +353,7 @@ fn a_host_that_comes_back_finds_no_errors_of_before() {
     }
 }
 
-/// The drive beside has no metadata, and what is written to it never had.
+/// Another drive has no metadata, and data written to it never had any.
 #[test]
 fn metadata_of_one_drive_is_no_matter_of_another() {
     let mut host = Host::new(vec![drive("p4800x-375"), drive("950pro-256")]);

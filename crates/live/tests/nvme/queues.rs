@@ -1,4 +1,4 @@
-//! Connecting queues: what fits together and what does not; the end of a controller.
+//! Connecting queues: valid and invalid combinations; the end of a controller.
 
 use live::Ending;
 use live::nvme::controller::property;
@@ -28,7 +28,7 @@ fn registers_are_as_hosts_expect() {
         0x0001_0400
     );
     assert_eq!(value(&mut host, property_get(1, property::CSTS, false)), 0);
-    // Not before it is ready.
+    // Not allowed before the controller is ready.
     let early = Sqe::fabric(0x06, 1, 0, Sgl::transport(4096));
     assert_eq!(
         host.status(line, &early, &[]),
@@ -43,7 +43,7 @@ fn registers_are_as_hosts_expect() {
     assert_eq!(status, Status::INVALID_FIELD.code());
 }
 
-/// The status of connecting, and where dword 0 says that it is wrong.
+/// Returns the status of connecting, and the offset in dword 0 of the invalid field.
 fn connecting(
     host: &mut Host,
     change: impl FnOnce(&mut Sqe, &mut Vec<u8>),
@@ -110,11 +110,11 @@ fn io_queues_end_with_their_controller() {
     let (admin, line) = host.both();
     let read = io(opcode::READ, 1, 0, 1, Sgl::transport(512));
     host.well(line, &read, &[]);
-    // A reset takes the queues with it.
+    // A reset also removes the queues.
     host.well(admin, &property_set(1, property::CC, 0), &[]);
     host.send(line, &read, &[]);
     assert_eq!(host.talk(line), Err(Ending::Left));
-    // And so does the end of the admin connection.
+    // So does the end of the admin connection.
     let (admin, line) = host.both();
     host.hang_up(admin);
     assert_eq!(host.tick(line), Err(Ending::Left));
@@ -154,7 +154,7 @@ fn discovery_tells_of_the_subsystem() {
     assert!(entry[32..].starts_with(b"4420 "));
     assert!(entry[256..].starts_with(nqn.as_bytes()));
     assert!(entry[512..].starts_with(b"127.0.0.1 "));
-    // By parts, as nvme-cli reads it.
+    // In parts, as nvme-cli reads it.
     let part = host.well(line, &crate::host::get_log(log::DISCOVERY, 1024, 1024), &[]);
     assert_eq!(part, entry);
     let controller = host.identify(line, 1, 0);

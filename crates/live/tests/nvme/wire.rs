@@ -1,4 +1,4 @@
-//! PDUs are read as they were written, however the bytes are cut.
+//! PDUs are read as they were written, however the bytes are split.
 
 use live::Outbox;
 use live::nvme::wire::encode::Transfer;
@@ -51,7 +51,7 @@ fn from_host() -> impl Strategy<Value = Pdu> {
     ]
 }
 
-/// What a decoder makes of bytes that come in pieces: headers with their data.
+/// Returns the decoder's results for bytes that arrive in pieces: headers with their data.
 fn decoded(decoder: &mut Decoder, bytes: &[u8], piece: usize) -> Vec<(Header, Vec<u8>, bool)> {
     let mut all = Vec::new();
     let mut now = None;
@@ -155,7 +155,7 @@ proptest! {
         prop_assert!(back.iter().all(|(_, _, intact)| *intact));
     }
 
-    /// Any bytes: refused, or read to the end.
+    /// Any bytes are rejected or read to the end.
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), controller: bool) {
         let mut decoder = Decoder::new(controller, 4096);

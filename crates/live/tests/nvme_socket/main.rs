@@ -1,4 +1,4 @@
-//! The NVMe/TCP target over real sockets: the measuring client, clients that are slow, dead or hostile, many of them.
+//! The NVMe/TCP target over real sockets: the benchmark client; slow, silent and hostile clients; many clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use live::nvme::{NvmeTcp, Options, controller};
 use live::{Clock, EventLoop, Limits, Outbox, Setup, Stop};
 use model::media::Precondition;
 
-/// A server in a thread of its own, which ends with it.
+/// A server in a thread of its own, which is ended when this is dropped.
 struct Server {
     address: SocketAddr,
     stop: Stop,
@@ -90,7 +90,7 @@ impl Server {
         measured
     }
 
-    /// What it has logged.
+    /// Returns its log lines.
     fn end(mut self) -> Vec<String> {
         self.stop.stop();
         let thread = self.thread.take().expect("it runs");
@@ -103,9 +103,9 @@ struct Slow {
     socket: TcpStream,
     initiator: Initiator,
     out: Outbox,
-    /// How commands ended.
+    /// Status of the completed commands.
     statuses: Vec<u16>,
-    /// Dword 0 of the last that did.
+    /// Dword 0 of the last completed command.
     answer: u32,
 }
 
@@ -164,8 +164,8 @@ impl Slow {
         assert_eq!(self.statuses.last(), Some(&0), "{sqe:?}");
     }
 
-    /// Admin and I/O connection of a controller, whatever identifier it is given: a host that comes back has the one it
-    /// had if the server has seen by then that it had gone, and another if not.
+    /// Returns admin and I/O connection of a controller, whatever its identifier is: a host that reconnects gets its
+    /// previous identifier if the server has already detected the disconnection, otherwise another one.
     fn both(address: SocketAddr) -> (Slow, Slow) {
         let connect = |queue, controller| ConnectTo {
             subnqn: "nqn.2026-11.org.drivelab:test",
@@ -207,7 +207,7 @@ fn commands_are_never_early() {
     let server = Server::start(1.0);
     let measured = server.measure(|job| job.depth = 1);
     let quickest = measured.latencies.min().expect("there were some");
-    // A 4 KiB read of the P4800X takes the drive more than 5 us (S1-007: 108.3k a second with the host's part).
+    // A 4 KiB read of the P4800X takes the drive more than 5 us (S1-007: 108.3k IOPS with the host's part).
     assert!(quickest.ns() > 5_000, "{quickest:?}");
     server.end();
 }
@@ -223,7 +223,7 @@ fn a_client_that_takes_no_answers_holds_up_nobody() {
     }
     slow.send();
     server.measure(|job| job.depth = 4);
-    // And one that begins a write and goes away.
+    // And one that begins a write and disconnects.
     let mut write = Sqe::fabric(opcode::WRITE, 1, 1, Sgl::transport(131_072));
     write.cdw12 = 255.into();
     let mut out = Outbox::default();
@@ -241,7 +241,7 @@ fn who_breaks_the_rules_is_cut_off_and_it_is_logged() {
         .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         .expect("sent");
     let mut said = Vec::new();
-    // A reset instead of an end, if not all was read.
+    // A reset instead of an orderly end, if not everything was read.
     let _ = socket.read_to_end(&mut said);
     assert_eq!(said.first(), Some(&3), "a termination request");
     server.measure(|_| {});
@@ -278,7 +278,7 @@ fn hosts_come_and_go() {
 
 #[test]
 fn a_format_ends_although_its_host_has_gone() {
-    // A format takes some minutes of the drive's time.
+    // A format takes some minutes of virtual time.
     let server = Server::start(100.0);
     let (mut admin, io) = Slow::both(server.address);
     admin.initiator.send(
@@ -308,7 +308,7 @@ fn a_format_ends_although_its_host_has_gone() {
         thread::sleep(Duration::from_millis(20));
     }
     assert!(refused > 0, "it was over before it could be seen");
-    // And another can be asked for.
+    // And another can be requested.
     admin.call(
         &Sqe::fabric(admin_opcode::FORMAT, 8, 1, Sgl::default()),
         &[],
@@ -324,13 +324,13 @@ fn an_admin_command_cuts_the_power() {
     let cut = Sqe::fabric(admin_opcode::POWER_CUT, 7, 1, Sgl::default());
     admin.initiator.send(&cut, &[], &mut admin.out);
     admin.send();
-    // All connections end, as a drive's do that loses its power.
+    // All connections end, as at a power cut of a drive.
     for slow in [&mut admin, &mut io] {
         let mut rest = Vec::new();
         // Or a reset.
         let _ = slow.socket.read_to_end(&mut rest);
     }
-    // And it is there again.
+    // The drive is available again.
     server.measure(|_| {});
     let log = server.end();
     assert!(

@@ -7,7 +7,7 @@ use std::process::Command;
 use report::page;
 use study::review::Review;
 
-/// The first of these programs that can be called.
+/// Returns the first of these programs that can be called.
 fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -17,26 +17,26 @@ fn program(names: &[&str]) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Says what is missing; where tools are required (as in CI) that is a failure.
+/// Reports a missing tool; if tools are required (as in CI), that is a failure.
 fn missing(what: &str) {
     let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
     assert!(!required, "{what}");
     skip(what);
 }
 
-/// Says that a test is skipped, where the test harness does not catch it, as it does `eprintln!`.
+/// Reports that a test is skipped, in a way that the test harness does not capture as it does `eprintln!`.
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
-/// Writes the review's page and data into a folder, runs the tests there and hands the folder to
-/// `look`. Without a browser it says that it is skipped.
+/// Writes the review's page and data into a folder, runs the tests there and passes the folder to `look`. Without a
+/// browser, reports that the test is skipped.
 #[allow(dead_code, reason = "not every test of pages is of a review")]
 pub(crate) fn run(review: &Review, tests: &[&str], look: impl FnOnce(&Path)) {
     run_on(&page::html(review), &review.to_json(), tests, look);
 }
 
-/// The same for any page, with what the tests may know of it as JSON.
+/// Runs tests on any page, with data for the tests as JSON.
 pub(crate) fn run_on(html: &str, known: &str, tests: &[&str], look: impl FnOnce(&Path)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let node = program(&["node"]);

@@ -1,8 +1,8 @@
-//! Drives of paper: a simulator that answers from a closed formula, so that tests of the page, the verdict and the
-//! summary do not change when the model of a real drive does.
+//! Formula drives: a simulator with closed formulas, so that tests of the page, the verdict and the summary do not
+//! change when the model of a real drive does.
 //!
 //! The formula: a drive has a base latency, a number of servers and a service time for reads and for writes; latency
-//! at depth n is what a closed network of that size would give, with a tail that differs between drives.
+//! at depth n is that of a closed network of that size, with a tail that differs between drives.
 
 #![allow(dead_code)]
 
@@ -18,7 +18,7 @@ use study::review::{Effort, Request, Review, Suite, Workload, Yours, review};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
-/// Base latency, parallelism, tail and cliff of a paper drive, for reads and writes.
+/// Base latency, parallelism, tail and cliff of a formula drive, for reads and writes.
 #[derive(Clone, Copy)]
 struct Paper {
     base_us: [f64; 2],
@@ -60,7 +60,7 @@ const PAPERS: [Paper; 3] = [
     },
 ];
 
-/// A laboratory of paper drives.
+/// Returns a laboratory of formula drives.
 pub(crate) fn paper_drives() -> Lab {
     Lab::with_stand_in(|scenario, _, _| match &scenario.work {
         Work::Jobs(jobs) => Ok(written_down(scenario, jobs)),
@@ -85,7 +85,7 @@ fn block(job: &Job, direction: usize) -> f64 {
     }
 }
 
-/// What the drive took while it ran.
+/// Resource use of the drive during a run.
 #[derive(Default)]
 struct Spent {
     joules: f64,
@@ -93,7 +93,7 @@ struct Spent {
     busy: f64,
 }
 
-/// What is asked of a paper drive.
+/// Load on a formula drive.
 struct Asked<'a> {
     jobs: &'a [Job],
     series_every: Span,
@@ -143,7 +143,7 @@ fn written_down(scenario: &Scenario, jobs: &[Job]) -> Outcome {
     outcome
 }
 
-/// Shares of reads and writes in a job.
+/// Returns the shares of reads and writes in a job.
 fn shares(job: &Job) -> [f64; 2] {
     match job.mix {
         Mix::Read => [1.0, 0.0],
@@ -156,7 +156,7 @@ fn shares(job: &Job) -> [f64; 2] {
 }
 
 impl Paper {
-    /// Latency alone, and the most I/Os a second.
+    /// Returns latency at QD1, and maximum IOPS.
     fn limits(&self, job: &Job, way: usize) -> (f64, f64) {
         let bytes = block(job, way);
         let crooked = f64::from(job.block_align[way]) < bytes.min(4096.0) || bytes < 4096.0;
@@ -169,14 +169,14 @@ impl Paper {
         (alone_us, most)
     }
 
-    /// I/Os a second of all jobs together: asymptotic bounds of a closed network, joined smoothly.
+    /// Returns the IOPS of all jobs together: asymptotic bounds of a closed network, joined smoothly.
     fn total(&self, asked: &Asked<'_>, job: &Job, way: usize) -> f64 {
         let (alone_us, most) = self.limits(job, way);
         let free = depth(asked) * 1e6 / alone_us;
         free / (1.0 + (free / most).powi(4)).powf(0.25)
     }
 
-    /// How long a job is counted: its time, or that of as many I/Os as it does.
+    /// Returns the counted time of a job: its own time, or that of its number of I/Os.
     fn counted(&self, asked: &Asked<'_>, job: &Job) -> Span {
         match (job.runtime, job.number_ios) {
             (Some(runtime), _) => runtime,
@@ -189,7 +189,7 @@ impl Paper {
         }
     }
 
-    /// One direction of a job.
+    /// Runs one direction of a job.
     fn run(
         &self,
         asked: &Asked<'_>,
@@ -229,7 +229,7 @@ impl Paper {
     }
 }
 
-/// I/Os in flight at a time, over all jobs.
+/// Returns the I/Os in flight over all jobs.
 fn depth(asked: &Asked<'_>) -> f64 {
     let depth: u32 = asked.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
     f64::from(depth)
@@ -290,7 +290,7 @@ fn measured(
     measured
 }
 
-/// Full speed for one fill, then a fall to the steady rate.
+/// Returns full speed for one fill, then a drop to the steady rate.
 fn cliff(every: Span, steady: f64, fresh: f64, ios: u64) -> Vec<Interval> {
     let mut series = Vec::new();
     let mut done = 0.0;
@@ -379,7 +379,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
     }
 }
 
-/// A review of three paper drives; small unless `ios` is large.
+/// Returns a review of three formula drives; small unless `ios` is large.
 pub(crate) fn request(ios: u64) -> Request {
     let trap = "</script><img src=x onerror=\"document.title='hurt'\">";
     Request {
@@ -400,7 +400,7 @@ pub(crate) fn request(ios: u64) -> Request {
         suite: Suite::Quick,
         effort: Effort {
             ios,
-            // With 4,000 as many as the quick suite's: seeds share them, and together have ten beyond five nines.
+            // With 4,000, as many as in the quick suite: seeds share them, and together have ten beyond p99.999.
             deep_ios: 263 * ios,
             ..Suite::Quick.effort()
         },
@@ -428,7 +428,7 @@ pub(crate) fn request(ios: u64) -> Request {
     }
 }
 
-/// The review of [`request`] with 4,000 I/Os a point, made once for all tests of a file.
+/// Returns the review of [`request`] with 4,000 I/Os per point, made once for all tests of a file.
 pub(crate) fn paper_review() -> &'static Review {
     static MADE: LazyLock<Review> = LazyLock::new(|| {
         review(&request(4_000), &paper_drives(), &|_| {}).expect("paper drives take every job")

@@ -1,5 +1,5 @@
-//! An intent log that is started a second time: what its first crash left beyond a gap stays there, and what was durable and
-//! is missing is told.
+//! An intent log that is started a second time: records that its first crash left after a gap remain there, and
+//! missing durable records are reported.
 
 use model::data::{Buffers, Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::ram::RamConfig;
@@ -31,7 +31,8 @@ impl Images for Shelf {
     }
 }
 
-/// Main, which takes long for a group, and a log on which two blocks can be on their way at one time.
+/// Returns a volume with a main pool that takes long to write a transaction group, and a log on which two blocks can
+/// be in flight at the same time.
 fn volume() -> PoolConfig<DriveConfig> {
     let sizes = [8 << 20, 512 << 10];
     let times = [Span::from_ms(10), Span::from_us(40)];
@@ -78,8 +79,8 @@ fn found(shelf: &mut Shelf) -> Recovered {
     offline::recover(&volume(), POOL, shelf).expect("it is right")
 }
 
-/// Starts the volume, fills a group with so many units, writes these with force unit access, each so long after the one
-/// before, and lets power go when all are acknowledged and the group is not on main.
+/// Starts the volume, fills a transaction group with `fill` units, and writes `units` with force unit access, each
+/// `apart` after the previous one. Cuts power when all are acknowledged and the group is not on the main pool.
 fn life(shelf: &mut Shelf, fill: u64, units: &[u64], apart: Span, byte: u8) {
     let config = volume();
     let tiers = found(shelf).tiers(&config);
@@ -121,7 +122,7 @@ fn life(shelf: &mut Shelf, fill: u64, units: &[u64], apart: Span, byte: u8) {
         .collect();
 }
 
-/// A new volume; after this life its second log block is torn. The first has sixteen units.
+/// Returns a new volume whose second log block is torn after this epoch. The first block has sixteen units.
 fn torn(units: &[u64], apart: Span) -> Shelf {
     let mut shelf = Shelf(vec![Image::default(); 2]);
     offline::format(&volume(), POOL, &mut shelf).expect("all are there");
@@ -131,13 +132,13 @@ fn torn(units: &[u64], apart: Span) -> Shelf {
     shelf
 }
 
-/// Whether anything is not as it should be.
+/// Checks whether any result is wrong.
 pub(crate) fn are_wrong() -> bool {
-    // One after the other: each says that the one before is durable.
+    // In sequence: each record states that the previous one is durable.
     let mut shelf = torn(&[0, 1, 2, 3], Span::from_ms(1));
     let told = found(&mut shelf).found;
     let silent = !told.iter().any(|it| matches!(it.1, Found::Lost(_)));
-    // Together: neither relies on the other. The second life puts another block of that size in place of the torn one.
+    // Together: neither depends on the other. The second epoch replaces the torn block by another block of that size.
     let mut shelf = torn(&[0, 1, 2], Span::from_us(30));
     life(&mut shelf, 0, &[9], Span::ZERO, 8);
     let tiers = found(&mut shelf);

@@ -1,11 +1,11 @@
-//! What the tests of suites share: a review of few I/Os, and its results by the names of points.
+//! Common functions of the tests of suites: a review with few I/Os, and its results by the names of points.
 
 use catalogue::DriveSheet;
 use lab::Lab;
 use study::review::results::{Measurement, Point};
 use study::review::{Request, Review, Suite, review};
 
-/// What is asked for, on the suite's own host.
+/// Returns a request for a suite on its own host.
 pub(crate) fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Request {
     Request {
         drives,
@@ -19,12 +19,12 @@ pub(crate) fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Reques
     }
 }
 
-/// A review of it.
+/// Runs the review.
 pub(crate) fn run(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Review {
     review(&request(drives, suite, ios), &Lab::new(), &|_| {}).expect("it fits")
 }
 
-/// The point of this name.
+/// Returns the point with this name.
 fn point<'a>(review: &'a Review, name: &str) -> &'a Point {
     let points = review.chapters.iter().flat_map(|it| &it.points);
     let found = points.clone().find(|point| point.name == name);
@@ -34,7 +34,7 @@ fn point<'a>(review: &'a Review, name: &str) -> &'a Point {
     })
 }
 
-/// What a drive made of it.
+/// Returns the measurement of a drive at this point.
 pub(crate) fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
     point(review, name).results[drive].as_ref().expect(name)
 }

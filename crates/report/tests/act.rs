@@ -262,7 +262,7 @@ fn a_generator_that_is_the_limit_leaves_no_read_slow() {
 
 #[test]
 fn large_blocks_are_written_no_faster_than_they_are_filled() {
-    // 2 GB/s means 65.5 us for 128 KiB, or 15,259 per second; a drive with zero latency is not busy.
+    // Filling at 2 GB/s takes 65.5 us for 128 KiB: at most 15,259 per second, even on a drive with zero latency.
     let config = Config::load(800.0, Generation::version_6(8), Span::from_ms(1_000));
     let mut plan = plan(config, Span::ZERO, 0);
     plan = costing(plan, |costs| costs.fill_picoseconds_per_byte = 500);

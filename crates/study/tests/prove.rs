@@ -116,7 +116,7 @@ fn a_mirrored_cache_outlives_one_of_its_legs() {
     assert_eq!(verdict(&report, both), Verdict::AsDesigned);
 }
 
-/// With users' typical configurations, and with a buffer that many writes bypass.
+/// With the settings of existing software, and with a buffer that many writes bypass.
 fn keeps_its_promise(like: &str) {
     let pool = format!("write-back-cache(cache=950pro-256, capacity=950pro-256; {like})");
     let report = is_kept_in(&pool, 1000, "power cut");

@@ -1,5 +1,5 @@
-//! Crash tests of ext4 in a guest: with barriers it survives every power cut; without them, none but a drive without a
-//! volatile cache saves it.
+//! Crash-consistency tests of ext4 in a guest: with barriers it survives every power cut; without them, only a drive
+//! without a volatile cache prevents losses.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// The journal is replayed, and nothing else may be wrong; each acknowledged file is whole.
+/// The journal is replayed, no other error is allowed, and each acknowledged file is complete.
 const CHECK: &str = r#"e2fsck -E journal_only -y "$DRIVELAB_DEVICE" > /dev/null 2>&1
 e2fsck -fn "$DRIVELAB_DEVICE" || { echo "corrupt: e2fsck"; exit 11; }
 while read n; do

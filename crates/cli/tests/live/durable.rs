@@ -1,4 +1,5 @@
-//! What is there after the server was killed, or stopped: blocks old or new but whole, and never less than promised.
+//! Data after the server was killed or stopped: each block is old or new but complete, and never older than
+//! guaranteed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,11 +8,11 @@ use crate::rig::has;
 use crate::rig::process::{Running, mortal, run};
 use crate::rig::server::{Folder, Server};
 
-/// Debian's Python, to which the binding of libnbd belongs.
+/// Debian's Python, which has libnbd's binding.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Writes generation after generation into 512 blocks, in flight 16 at a time, until the server is gone; notes which
-/// generation of each block was flushed, and which was acknowledged.
+/// Writes consecutive generations into 512 blocks, 16 in flight, until the server is gone; records which generation of
+/// each block was flushed, and which was acknowledged.
 const WRITE: &str = r#"
 import json, nbd, random, struct, sys
 path, export, notes = sys.argv[1:]
@@ -53,7 +54,7 @@ except nbd.Error:
 json.dump([flushed, acknowledged, sent], open(notes, "w"))
 "#;
 
-/// Checks each block against the notes; `durable`: what was acknowledged must be there.
+/// Checks each block against the records; `durable`: acknowledged data must be present.
 const CHECK: &str = r#"
 import json, nbd, struct, sys
 path, export, notes, durable = sys.argv[1:]

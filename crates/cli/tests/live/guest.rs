@@ -1,4 +1,4 @@
-//! The rig itself: a guest boots, runs a script, and gives back output and exit code.
+//! Tests of the test environment: a guest boots, runs a script, and returns output and exit code.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! libnbd's own interoperability checks, compiled for this server from Debian's source of the installed libnbd.
 //!
-//! Of its folder `interop/` these make sense here: `interop.c` in the clear, inside TLS, with TLS if it can be had and
-//! with the fall back from it, `list-exports.c` and `socket-activation.c`. The others ask for what is qemu's alone
-//! (`dirty-bitmap.c`, the block sizes of qemu-nbd and its storage daemon), for an image of 3 KiB whose holes are read
-//! as holes (`structured-read.c`), or for TLS by keys shared beforehand.
+//! From its folder `interop/` these are applicable: `interop.c` without encryption, with TLS, with optional TLS and
+//! with the fallback from it, `list-exports.c` and `socket-activation.c`. The others need functions of qemu alone
+//! (`dirty-bitmap.c`, the block sizes of qemu-nbd and its storage daemon), an image of 3 KiB whose holes are read as
+//! holes (`structured-read.c`), or TLS with pre-shared keys.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::rig::process::{mortal, run};
 use crate::rig::server::Folder;
 use crate::rig::{certificates, has, libnbd_file};
 
-/// What all of them serve: 1 MiB, which is the size that the checks expect, from the socket that they pass on.
+/// Arguments of all servers: 1 MiB, which is the size that the checks expect, on the socket that they pass on.
 const SERVE: [&str; 8] = [
     "serve",
     "--size",
@@ -28,7 +28,7 @@ const SERVE: [&str; 8] = [
     "p4800x-375",
 ];
 
-/// A list of C strings.
+/// Returns a list of C strings.
 fn strings(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     quoted.join(", ")
@@ -49,7 +49,7 @@ fn check(name: &str, args: &[&str], defines: &[&str]) {
     let folder = Folder::new();
     certificates::make(&folder.path("tests/pki"));
     fs::create_dir(folder.path("interop")).expect("room");
-    // What libnbd's configuration would have found out is not asked for by these.
+    // These checks do not use the results of libnbd's configuration.
     fs::write(folder.path("config.h"), "").expect("room");
     let server = cargo_bin!("drivelab").display().to_string();
     let binary = folder.path("interop/check");
@@ -70,11 +70,11 @@ fn check(name: &str, args: &[&str], defines: &[&str]) {
     command
         .current_dir(folder.path("interop"))
         .env("LIBNBD_DEBUG", "1");
-    // 77 would be libnbd's way to skip a check, and is no success.
+    // Exit code 77 means in libnbd that a check was skipped, which is not a success here.
     run(&mut command, Duration::from_secs(60)).expect_success();
 }
 
-/// The same with more arguments.
+/// Returns the server's arguments with additional ones.
 fn serve(more: &[&'static str]) -> Vec<&'static str> {
     [&SERVE, more].concat()
 }
@@ -100,7 +100,7 @@ fn libnbd_understands_the_server_inside_tls() {
 
 #[test]
 fn libnbd_lists_the_exports() {
-    // In the order of their names, in which the check compares them.
+    // Ordered by name, as the check compares them.
     let names = "EXPORTS=\"950pro-256\", \"p4800x-375\"";
     check(
         "list-exports",

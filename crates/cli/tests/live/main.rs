@@ -1,4 +1,4 @@
-//! Live drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
+//! Served drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
 
 mod crashes;
 mod durable;

@@ -1,5 +1,5 @@
-//! `drivelab measure` on served drives: the fit plan with the installed fio, killed in the middle and gone on with, over NBD;
-//! and on block devices of a guest's kernel, with what it refuses to touch.
+//! `drivelab measure` on served drives: the fit plan with the installed fio over NBD, killed in the middle and
+//! resumed; and on block devices of a guest's kernel, with its refusals.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_served_drive_is_filled_and_measured_until_it_is_steady() {
     let refused = run(&mut measure("nbd://elsewhere"), limit);
     assert_eq!(refused.code, Some(2), "{}", refused.said);
     assert!(refused.said.contains("its URI is"), "{}", refused.said);
-    // Killed as soon as there is something.
+    // Killed as soon as there are results.
     let first = Running::start(&mut measure(&uri), false);
     let begun = std::time::Instant::now();
     while !folder.path("m.json").exists() && begun.elapsed() < limit {
@@ -50,7 +50,7 @@ fn a_served_drive_is_filled_and_measured_until_it_is_steady() {
     }
     first.kill();
     let ended = run(&mut measure(&uri), limit);
-    // A busy machine may not be steady at 100 ms a round.
+    // On a busy machine, 100 ms per round may not reach steady state.
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.said);
     assert!(ended.said.contains("goes on after"), "{}", ended.said);
     let text = std::fs::read_to_string(folder.path("m.json")).expect("it was written");
@@ -64,16 +64,16 @@ fn a_served_drive_is_filled_and_measured_until_it_is_steady() {
     let of = |phase: &str| steps.iter().filter(|step| step["phase"] == phase).count();
     assert_eq!((of("prepare"), of("measure")), (1, 15));
     assert!((5..=25).contains(&of("round")));
-    // Two fills of what is used.
+    // Two fills of the used range.
     let filled = &steps[0]["fio"]["jobs"][0]["write"]["io_bytes"];
     assert_eq!(filled, 2 * (32 << 20));
     server.stop().expect_success();
 }
 
-/// What the guests' scripts begin with.
+/// The beginning of the guests' scripts.
 ///
-/// `refused PATTERN ARGUMENTS...`: exit code 2 with that reason, and nothing measured. `read_well ARGUMENTS...`: the quick plan
-/// reads all that it is to read. `sent FILE`: gives a file to the test.
+/// `refused PATTERN ARGUMENTS...`: exit code 2 with that reason, and no measurement. `read_well ARGUMENTS...`: the
+/// quick plan completes all its reads. `sent FILE`: passes a file to the test.
 const SCRIPT: &str = r#"
 set -e
 NQN=nqn.2026-11.org.drivelab:p4800x-375
@@ -101,7 +101,7 @@ read_well() {
 sent() { echo "--file-$1-begins--"; gzip -c $1 | base64; echo "--file-$1-ends--"; }
 "#;
 
-/// A guest that measures a served drive by NVMe/TCP, and by NBD at port 10809; `None` without one.
+/// Runs a guest that measures a served drive over NVMe/TCP, and over NBD at port 10809; `None` without a guest.
 fn measured_in_guest(script: &str) -> Option<Ended> {
     let guest = Guest::new(Kernel::UserMode).with_drivelab().with_tiers();
     if !guest.is_there() || !has(&["base64", "gunzip"]) {
@@ -134,7 +134,7 @@ fn measured_in_guest(script: &str) -> Option<Ended> {
     Some(ended)
 }
 
-/// Puts a file that a guest sent into a folder.
+/// Writes a file that a guest has sent into a folder.
 fn received(ended: &Ended, name: &str, to: &Path) {
     let (_, rest) = ended
         .said
@@ -147,7 +147,7 @@ fn received(ended: &Ended, name: &str, to: &Path) {
     call("sh", &["-c", unpack, "sh", &stem]).expect_success();
 }
 
-/// Everything that may be lost, or is somebody's, on one drive after the other.
+/// Every use and every kind of data that may be lost, on one drive in sequence.
 #[test]
 fn what_is_in_use_in_a_guest_is_not_touched() {
     measured_in_guest(
@@ -197,8 +197,8 @@ fn what_is_in_use_in_a_guest_is_not_touched() {
     );
 }
 
-/// A drive with a serial number: killed once and stopped once, held against mounts meanwhile, the time left told; then
-/// `explain` reads what came out.
+/// A drive with a serial number: killed once and stopped once, protected against mounts meanwhile, with the remaining
+/// time shown; then `explain` reads the result.
 #[test]
 fn a_guests_drive_is_measured_by_its_serial_number() {
     let folder = Folder::new();
@@ -248,7 +248,7 @@ fn a_guests_drive_is_measured_by_its_serial_number() {
     let filled = &document["steps"][0]["fio"]["jobs"][0]["write"]["io_bytes"];
     assert_eq!(filled, 2 * (32 << 20));
     let file = folder.text("m.json");
-    // Steps are too short here for `fit`, which wants whole I/Os.
+    // Steps are too short here for `fit`, which needs whole I/Os.
     let mut explain = mortal(cargo_bin!("drivelab"));
     let said = run(explain.args(["explain", &file]), Duration::from_secs(120)).expect_success();
     assert!(said.contains("read-qd16"), "{said}");

@@ -1,4 +1,4 @@
-//! NBD with the clients that people use: fio, qemu's tools, libnbd's.
+//! NBD with common clients: fio, qemu's tools, libnbd's.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::rig::has;
 use crate::rig::process::{Ended, call, mortal, run};
 use crate::rig::server::{Folder, Server, fast};
 
-/// Bytes in which every block differs.
+/// Returns bytes in which every block differs.
 fn sample(bytes: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let words = std::iter::repeat_with(|| {
@@ -19,7 +19,7 @@ fn sample(bytes: usize) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).take(bytes).collect()
 }
 
-/// fio by its NBD engine.
+/// Runs fio with its NBD engine.
 pub(crate) fn fio(uri: &str, args: &[&str]) -> Ended {
     let uri = format!("--uri={uri}");
     let common = [
@@ -118,7 +118,7 @@ fn qemu_img_copies_and_compares() {
     call("qemu-img", &copy).expect_success();
     let compare = ["compare", "-f", "raw", "-F", "raw", &image, &uri];
     call("qemu-img", &compare).expect_success();
-    // It sees the hole, so block status works.
+    // The hole is detected, so block status works.
     let map = call("qemu-img", &["map", "--output=json", &uri]).expect_success();
     assert!(map.contains("\"zero\": true"), "{map}");
     let back = folder.text("back");
@@ -163,7 +163,7 @@ fn qemu_io_finds_what_it_wrote() {
     let mut args = vec!["-f", "raw"];
     args.extend(commands.iter().flat_map(|command| ["-c", command]));
     args.push(&uri);
-    // qemu-io says "Pattern verification failed" and goes on.
+    // qemu-io prints "Pattern verification failed" and continues.
     let said = call("qemu-io", &args).expect_success();
     assert!(!said.contains("failed"), "{said}");
     server.stop().expect_success();
@@ -228,7 +228,7 @@ fn libnbd_copies_and_asks() {
     server.stop().expect_success();
 }
 
-/// What libnbd's interoperability tests do: each negotiation and command by itself.
+/// The operations of libnbd's interoperability tests: each negotiation and command separately.
 const INTEROP: &str = r#"
 import nbd, sys
 path, size = sys.argv[1], 64 << 20
@@ -331,7 +331,7 @@ print("all is well")
 
 #[test]
 fn libnbd_negotiates_everything() {
-    // The binding belongs to Debian's Python.
+    // Only Debian's Python has the binding.
     let python = "/usr/bin/python3";
     if !has(&["nbdsh", "setpriv"]) || !std::path::Path::new(python).is_file() {
         return;

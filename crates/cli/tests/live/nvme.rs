@@ -8,7 +8,7 @@ use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// What the scripts begin with. `die` at the end of a pipe ends only the pipe, hence `set -e`.
+/// The beginning of the scripts. `die` at the end of a pipe ends only the pipe, hence `set -e`.
 const CONNECT: &str = r#"
 set -e
 NQN=nqn.2026-11.org.drivelab:p4800x-375
@@ -103,7 +103,7 @@ fn unreadable_blocks_are_unreadable_until_written() {
     with_p4800x(script, &[], false);
 }
 
-/// A FORMAT takes the time of that drive, so this one is made fast.
+/// A FORMAT takes the drive's time, so this server runs at a high speed.
 #[test]
 fn formats_change_blocks_and_protect_them() {
     let script = r#"
@@ -138,7 +138,7 @@ fn formats_change_blocks_and_protect_them() {
     with_p4800x(script, &["--speed", "0"], false);
 }
 
-/// What no drive of the catalogue has, with `--controller full`.
+/// Functions that no drive of the catalogue has, with `--controller full`.
 #[test]
 fn hosts_divide_a_drive_copy_and_test_it() {
     let script = r#"
@@ -218,7 +218,7 @@ fn several_queues_of_an_emulated_machine() {
     if !guest.is_there() {
         return;
     }
-    // Found free; nobody else is likely to take it at once.
+    // The port was free, and another process is unlikely to take it at once.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())
         .expect("a port")
@@ -281,7 +281,7 @@ fn the_host_reconnects_to_a_killed_server() {
     server.expect("started again").stop().expect_success();
 }
 
-/// Commits of SQLite on ext4, then the death of server and guest at once: what was committed is there.
+/// Commits of SQLite on ext4, then a kill of server and guest at once: committed data is present.
 #[test]
 fn committed_rows_survive_server_and_guest() {
     let guest = Guest::new(Kernel::UserMode);
@@ -293,7 +293,7 @@ fn committed_rows_survive_server_and_guest() {
     };
     let folder = Folder::new();
     let store = folder.text("store");
-    // A drive with a volatile write cache: the file system's flushes have to work.
+    // A drive with a volatile write cache: the file system's flushes must work.
     let args = [
         "950pro-256",
         "--size",

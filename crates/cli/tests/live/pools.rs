@@ -1,4 +1,5 @@
-//! A mirror with its data by member, under fio: a leg dies and returns meanwhile, the server is killed, and all is verified.
+//! A mirror whose members store the data, under fio: a member fails and returns meanwhile, the server is killed, and
+//! all data is verified.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +10,7 @@ use crate::nbd::fio;
 use crate::rig::has;
 use crate::rig::server::{Folder, Server};
 
-/// Says a line at the control socket, which must be obeyed.
+/// Sends a line to the control socket, which must succeed.
 #[track_caller]
 fn tell(folder: &Folder, line: &str) {
     let mut stream = UnixStream::connect(folder.text("control")).expect("it listens");
@@ -62,7 +63,7 @@ fn fio_verifies_through_a_leg_that_dies_and_returns_and_a_killed_server() {
         }
         job.join().expect("fio is content");
     });
-    // The leg that was dead has time to be copied to.
+    // The failed member gets time for its resync.
     thread::sleep(Duration::from_secs(5));
     tell(&folder, "nda.0: dies");
     let written = ["--rw=write", "--bs=16k", "--size=200M", "--iodepth=8"];
@@ -76,7 +77,7 @@ fn fio_verifies_through_a_leg_that_dies_and_returns_and_a_killed_server() {
     server.says("nda.0 is being resynchronised");
     server.says("nda.0 is in sync with mirror again");
     fio(&uri, &checked).expect_success();
-    // Each leg alone has all of it.
+    // Each mirror member alone has all data.
     tell(&folder, "nda.1: dies");
     fio(&uri, &checked).expect_success();
     tell(&folder, "nda.1: returns");

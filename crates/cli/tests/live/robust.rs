@@ -1,4 +1,5 @@
-//! Clients that come and go, say half a word, or never listen: nothing is left of them, and nobody else waits for them.
+//! Clients that disconnect, send incomplete messages, or never read: nothing of them remains, and no other client is
+//! delayed.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +16,7 @@ const REQUEST: u32 = 0x2560_9513;
 const READ: u16 = 0;
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// An NBD connection by hand, past the negotiation.
+/// Returns a raw NBD connection, past the negotiation.
 fn nbd(socket: &Path, export: &str) -> UnixStream {
     let mut stream = UnixStream::connect(socket).expect("a connection");
     stream.set_read_timeout(Some(LIMIT)).expect("a time");
@@ -90,7 +91,7 @@ fn ten_thousand_connections_leave_nothing() {
                     stream.read_exact(&mut [0; 16 + 4096]).expect("an answer");
                 }
                 1 => {
-                    // Half a request; and one whose answer nobody waits for.
+                    // Half a request; and one whose answer is never read.
                     let mut stream = nbd(&socket, "p4800x-375");
                     stream
                         .write_all(&request(READ, 1, 0, 1 << 20))
@@ -98,7 +99,7 @@ fn ten_thousand_connections_leave_nothing() {
                     stream.write_all(&REQUEST.to_be_bytes()).expect("taken");
                 }
                 2 => {
-                    // An NVMe/TCP connection that says half an ICReq.
+                    // An NVMe/TCP connection that sends half an ICReq.
                     let mut stream = TcpStream::connect(&address).expect("a connection");
                     stream
                         .write_all(&[0, 0, 128, 0, 128, 0, 0, 0])
@@ -106,7 +107,7 @@ fn ten_thousand_connections_leave_nothing() {
                 }
                 3 => drop(UnixStream::connect(folder.path("disk")).expect("a connection")),
                 4 => {
-                    // Nonsense.
+                    // Invalid bytes.
                     let mut stream = UnixStream::connect(&socket).expect("a connection");
                     let _ = stream.write_all(&[0x5a; 64]);
                 }
@@ -114,7 +115,7 @@ fn ten_thousand_connections_leave_nothing() {
             }
         }
     };
-    // What is opened and allocated once, and kept.
+    // Descriptors and memory that are allocated once and kept.
     come_and_go(1_000);
     thread::sleep(Duration::from_millis(500));
     let before = server.descriptors();
@@ -138,7 +139,7 @@ fn clients_that_do_not_listen_hold_up_nobody() {
     for _ in 0..8 {
         let mut stream = nbd(&socket, "p4800x-375");
         stream.set_nonblocking(true).expect("a socket");
-        // A gigabyte each, of which they take nothing.
+        // A gigabyte each, none of which is read.
         for cookie in 0..1024 {
             if stream
                 .write_all(&request(READ, cookie, 0, 1 << 20))
@@ -171,7 +172,7 @@ fn clients_that_do_not_listen_hold_up_nobody() {
         &uri,
     ]);
     run(&mut fio, Duration::from_secs(60)).expect_success();
-    // All together may keep 256 MiB of answers waiting, not their eight gigabytes, and the namespace has as much.
+    // All together may keep 256 MiB of answers waiting, not their eight gigabytes; the namespace uses as much.
     let memory = server.memory_kib() / 1024;
     assert!(memory < 640, "{memory} MiB");
     drop(deaf);
@@ -186,7 +187,7 @@ fn an_idle_server_sleeps() {
     let folder = Folder::new();
     let args = [
         "950pro-256",
-        // In its steady state it would collect ahead of need as soon as it is idle, for seconds, and the model with it.
+        // In steady state the idle model would collect garbage in advance for seconds.
         "--state",
         "fresh",
         "--size",

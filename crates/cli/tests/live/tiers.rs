@@ -1,10 +1,11 @@
-//! The kernel's own tiers as a cross-check of ours: md raid1, dm-writecache and bcache on members that are served one by one,
-//! and our pools of the same drives, under the same writer and the same power cuts.
+//! The kernel's own tiers for comparison with ours: md raid1, dm-writecache and bcache on individually served members,
+//! and our pools of the same drives, with the same writer and the same power cuts.
 //!
-//! A guest writes stamped blocks, each with an fsync, four at a time; then the servers of all members are killed at once, and
-//! the guest with them. What the members' volatile caches held is gone. Another guest puts the tier together again and reads
-//! each block, twice: it must be whole, of its own place, and no older than what was flushed. Left out: members that fail
-//! alone, and every order in which a cut could leave the writes; `prove` does that for ours.
+//! A guest writes stamped blocks, each with an fsync, four at a time. Then the servers of all members and the guest
+//! are killed at once, so the content of the members' volatile caches is lost. Another guest assembles the tier again
+//! and reads each block twice: it must be complete, belong to its address, and be no older than the flushed version.
+//! Not covered: members that fail individually, and every order in which a cut could leave the writes; `prove` tests
+//! that for our pools.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -16,24 +17,24 @@ use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Times that the power is cut.
+/// Number of power cuts.
 const CUTS: u32 = 8;
 
-/// How long a guest has to tell what was acknowledged once nothing more is: Linux was seen to report success for writes to a
-/// disk that is gone, so none may be told after that.
+/// Time for a guest to report acknowledgements after the last one. Linux was observed to report success for writes to
+/// a missing disk, so later reports are ignored.
 const WORDS: Duration = Duration::from_millis(400);
 
-/// A drive with a volatile cache: what is not flushed can be lost.
+/// A drive with a volatile cache: unflushed data can be lost.
 const MEMBER: &str = "950pro-256";
 
-/// What is built of the members in a guest.
+/// A tier that a guest builds from the members.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
-    /// The drives or pools that are served, each by a process of its own: `/dev/vda`, `/dev/vdb`.
+    /// The served drives or pools, each by a process of its own: `/dev/vda`, `/dev/vdb`.
     served: &'static [&'static str],
-    /// Makes it the first time.
+    /// Command that creates it.
     create: &'static str,
-    /// Puts it together again.
+    /// Command that assembles it again.
     assemble: &'static str,
     /// The device that is written.
     device: &'static str,
@@ -63,7 +64,7 @@ const BCACHE: Stack = Stack {
     device: "/dev/bcache0",
 };
 
-/// As [`RAID1`], on members that a fault can be said of.
+/// As [`RAID1`], on members that support fault injection.
 const RAID1_OF_POOLS: Stack = Stack {
     served: &["concat(950pro-256)", "concat(950pro-256)"],
     ..RAID1
@@ -81,10 +82,10 @@ const OUR_CACHE: Stack = Stack {
     ..OUR_MIRROR
 };
 
-/// What the guest does: makes or assembles the tier, tells what is there, writes until the power goes.
+/// Script of the guest: creates or assembles the tier, reports the content, writes until power fails.
 ///
-/// A block is its number and a generation, 256 times. It says `sent BLOCK GENERATION` before a write, `kept` after its fsync,
-/// `read` of what it finds.
+/// A block consists of its number and a generation, 256 times. The script prints `sent BLOCK GENERATION` before a
+/// write, `kept` after its fsync, and `read` for the content that it finds.
 const GUEST: &str = r#"
 stamp() { # BLOCK GENERATION
     text=$(printf '%07d %07d ' $1 $2)
@@ -125,18 +126,18 @@ writer() { # FIRST COUNT
 }
 "#;
 
-/// Blocks that are written.
+/// Number of blocks that are written.
 const BLOCKS: usize = 32;
 
-/// What is known of a block: the last generation that was flushed, and the last that was sent.
+/// State of a block: the last generation that was flushed, and the last that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     kept: u32,
     sent: u32,
 }
 
-/// Cuts the power again and again, of members of which some lie about flushes; gives how many blocks were found older than what
-/// was flushed. `None` without a guest.
+/// Cuts power repeatedly, with some members that ignore flushes. Returns the number of blocks that were older than
+/// their flushed version; `None` without a guest.
 fn lost(stack: Stack, cuts: u32, liars: &[&str]) -> Option<u32> {
     let folder = Folder::new();
     let disk = |at: usize| format!("disk{at}");
@@ -180,7 +181,7 @@ fn lost(stack: Stack, cuts: u32, liars: &[&str]) -> Option<u32> {
         }
         note(&ended, &mut known);
         if !liars.is_empty() && ended.code != Some(0) {
-            // Not even the tier is there any more.
+            // The tier itself is lost.
             return Some(lost + 1);
         }
         ended.expect_success();
@@ -190,7 +191,7 @@ fn lost(stack: Stack, cuts: u32, liars: &[&str]) -> Option<u32> {
     Some(lost)
 }
 
-/// The guest's script before the cut of this number; after the last it only looks.
+/// Returns the guest's script before the cut with this number; after the last cut it only reads.
 fn script_of(stack: Stack, cut: u32, cuts: u32) -> String {
     let Stack {
         create,
@@ -203,7 +204,7 @@ fn script_of(stack: Stack, cut: u32, cuts: u32) -> String {
     let write = if cut == cuts {
         String::new()
     } else {
-        // Each block once, and then some more: another moment for each cut.
+        // Each block once, and then some more, so that each cut is at another moment.
         let first = format!(
             "for at in 0 1 2 3; do writer $((at * {quarter})) {quarter} & done\n\
              usleep {}\n",
@@ -217,7 +218,8 @@ fn script_of(stack: Stack, cut: u32, cuts: u32) -> String {
     )
 }
 
-/// Whether what was found is older than what was flushed; panics if it was never sent, or is another block's.
+/// Checks whether the content is older than the flushed version; panics if it was never sent, or belongs to another
+/// block.
 fn is_lost(line: &str, known: &BTreeMap<usize, Known>) -> bool {
     let mut words = line.split_whitespace().skip(1);
     let block: usize = words
@@ -236,14 +238,14 @@ fn is_lost(line: &str, known: &BTreeMap<usize, Known>) -> bool {
     generation < known.kept
 }
 
-/// Takes down what was sent and what was flushed.
+/// Records sent and flushed versions.
 fn note(ended: &Ended, known: &mut BTreeMap<usize, Known>) {
     for line in ended.said.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [word @ ("sent" | "kept"), block, generation] = words[..] else {
             continue;
         };
-        // The last line may be cut off.
+        // The last line may be truncated.
         let (Ok(block), Ok(generation)) = (block.parse(), generation.parse::<u32>()) else {
             continue;
         };
@@ -288,7 +290,7 @@ fn our_cache_keeps_what_was_flushed() {
     keeps(OUR_CACHE);
 }
 
-/// The check can fail: where flushes do nothing, something flushed is lost, of the kernel's mirror as of ours.
+/// The check can fail: if flushes do nothing, flushed data is lost, on the kernel's mirror as on ours.
 #[test]
 fn members_that_lie_about_flushes_lose_some() {
     for (stack, members) in [
@@ -301,7 +303,7 @@ fn members_that_lie_about_flushes_lose_some() {
     }
 }
 
-/// Writes, bytes and flushes that each member was asked for.
+/// Writes, bytes and flushes that a member received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     writes: u64,
@@ -309,8 +311,8 @@ struct Asked {
     flushes: u64,
 }
 
-/// What two programs ask of the members: 64 writes of 4 KiB, each with an fsync, then 256 with one fsync behind them, no two
-/// side by side. The numbers are the disks' own (Documentation/block/stat.rst).
+/// Load on the members by two programs: 64 writes of 4 KiB, each with an fsync, then 256 with one fsync after them, no
+/// two adjacent. The numbers are the disks' own (Documentation/block/stat.rst).
 const COUNT: &str = r#"
 asked() { # NAME
     for disk in vda vdb; do
@@ -328,7 +330,7 @@ asked many
 exit 0
 "#;
 
-/// By member: what each program asked for.
+/// Returns the load of each program, by member.
 fn asked(stack: Stack) -> Option<Vec<[Asked; 2]>> {
     let folder = Folder::new();
     let mut guest = Guest::new(Kernel::UserMode).with_tiers();
@@ -391,7 +393,7 @@ fn asked(stack: Stack) -> Option<Vec<[Asked; 2]>> {
     Some(all.collect())
 }
 
-/// Prints the table that docs/tiers.md has (`--nocapture`).
+/// Prints the table in docs/tiers.md (`--nocapture`).
 #[test]
 fn what_the_kernels_tiers_ask_of_their_members() {
     for stack in [RAID1, DM_WRITECACHE, BCACHE] {
@@ -401,7 +403,7 @@ fn what_the_kernels_tiers_ask_of_their_members() {
         for (disk, [one, many]) in ["vda", "vdb"].into_iter().zip(&members) {
             eprintln!("{} {disk}: {one:?} {many:?}", stack.device);
         }
-        // Every client's write is somewhere, and so is each fsync.
+        // Every client's write reaches some member, and so does each fsync.
         let [one, many] = [0, 1].map(|at| members.iter().map(|member| member[at].bytes).max());
         assert!(
             one >= Some(64 * 4096) && many >= Some(256 * 4096),

@@ -1,4 +1,4 @@
-//! NBD inside TLS with the clients that people use: libnbd's tools and qemu's, which are built with GnuTLS.
+//! NBD over TLS with common clients: libnbd's tools and qemu's, which are built with GnuTLS.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::rig::process::{Ended, call};
 use crate::rig::server::{Folder, Server};
 use crate::rig::{certificates, has};
 
-/// A server of one export that takes clients inside TLS only.
+/// Returns a server of one export that accepts only clients with TLS.
 fn encrypted(folder: &Folder, more: &[&str]) -> Server {
     certificates::make(&folder.path("pki"));
     let (nbd, pki) = (folder.unix("nbd"), folder.text("pki"));
@@ -16,7 +16,7 @@ fn encrypted(folder: &Folder, more: &[&str]) -> Server {
     Server::start(&args)
 }
 
-/// The URI of its export, with these certificates.
+/// Returns the URI of its export, with these certificates.
 fn uri(folder: &Folder, pki: &str) -> String {
     format!(
         "nbds+unix:///p4800x-375?socket={}&tls-certificates={}",
@@ -25,7 +25,7 @@ fn uri(folder: &Folder, pki: &str) -> String {
     )
 }
 
-/// qemu-img with a drive inside TLS.
+/// Runs qemu-img on a drive over TLS.
 fn qemu_img(folder: &Folder, words: &[&str], more: &[&str]) -> Ended {
     let pki = folder.text("pki");
     let credentials = format!("tls-creds-x509,id=tls0,endpoint=client,dir={pki}");
@@ -88,7 +88,7 @@ fn who_must_not_in_is_kept_out() {
     }
     let folder = Folder::new();
     let server = encrypted(&folder, &["--tls-verify-peer"]);
-    // In the clear.
+    // Without encryption.
     let plain = call("nbdinfo", &[&folder.uri("nbd", "p4800x-375")]);
     assert_ne!(plain.code, Some(0), "{}", plain.said);
     assert!(plain.said.contains("TLS"), "{}", plain.said);
@@ -96,7 +96,7 @@ fn who_must_not_in_is_kept_out() {
     certificates::make(&folder.path("other"));
     let other = call("nbdinfo", &[&uri(&folder, "other")]);
     assert_ne!(other.code, Some(0), "{}", other.said);
-    // Without any.
+    // Without any certificate.
     for name in ["client-cert.pem", "client-key.pem"] {
         fs::remove_file(folder.path("other").join(name)).expect("it was there");
     }

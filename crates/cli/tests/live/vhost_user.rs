@@ -76,7 +76,7 @@ fn a_guest_goes_on_when_the_server_was_killed() {
         &disk,
     ];
     let mut server = Some(Server::start(&args));
-    // fio notes what it wrote; with requests lost it would never end, with data lost it would not verify.
+    // fio records its writes; with lost requests it would never end, with lost data it would not verify.
     let script = r#"
         fio --name=verify --filename=/dev/vda --direct=1 --ioengine=libaio --rw=randwrite --bs=4k --iodepth=16 \
             --size=48M --rate_iops=1500 --verify=crc32c --verify_fatal=1 --minimal > fio.out 2>&1 &
@@ -102,7 +102,7 @@ fn it_is_said_what_shared_memory_adds() {
     let folder = Folder::new();
     let socket = folder.text("guest");
     let server = Server::start(&["p4800x-375", "--size", "64M", "--vhost-user", &socket]);
-    // Of what went to its standard error all has arrived only when it has ended.
+    // Its standard error is complete only after it has ended.
     let said = server.stop().expect_success();
     assert!(said.contains("shared memory"), "{said}");
 }

@@ -1,4 +1,5 @@
-//! Faults by count, range and rate on served drives and pools: clients get errors, and no data that were acknowledged change.
+//! Faults by count, range and rate on served drives and pools: clients receive errors, and acknowledged data never
+//! changes.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use crate::rig::{BLOCK, Client, Server, drivelab, serve, serve_logged, stamped, 
 const EIO: u32 = 5;
 const MIRROR: &str = "mirror(2*p4801x-100)";
 
-/// Blocks with a stamp of their own.
+/// Number of blocks with a stamp of their own.
 const SOME: u64 = 64;
 
 struct Rig {
@@ -51,7 +52,7 @@ impl Rig {
     }
 }
 
-/// The error of a command, 0 if it has none; nothing if the connection has ended.
+/// Returns the error of a command, 0 for success; `None` if the connection has ended.
 fn error(client: &mut Client, what: u16, block: u64, data: &[u8]) -> Option<u32> {
     client.send(what, block, data).ok()?;
     let mut head = [0; wire::SIMPLE_REPLY];
@@ -67,7 +68,7 @@ fn flush(client: &mut Client) -> Option<u32> {
     error(client, command::FLUSH, 0, &[])
 }
 
-/// Writes blocks until one is not answered; how many were, each without an error.
+/// Writes blocks until one is not answered; returns the number of answered ones, each without an error.
 fn write_until_the_end(client: &mut Client, generation: u64) -> u64 {
     for block in 0..SOME {
         match write(client, block, generation) {
@@ -78,7 +79,7 @@ fn write_until_the_end(client: &mut Client, generation: u64) -> u64 {
     SOME
 }
 
-/// What blocks have.
+/// Returns the content of blocks.
 fn blocks(client: &mut Client) -> Vec<Vec<u8>> {
     (0..SOME).map(|block| client.read(block)).collect()
 }
@@ -103,7 +104,7 @@ fn power_fails_with_the_write_of_a_number_as_it_fails_at_any_other_moment() {
         at_once.ok("power-cut");
         let told = blocks(&mut Client::connect(&server));
         assert!(counted == told, "{drive}");
-        // A drive without a volatile cache has what it acknowledged.
+        // A drive without a volatile cache has its acknowledged data.
         if drive != "950pro-256" {
             let kept = (0..19).all(|block| counted[block as usize] == stamped(block, 1));
             assert!(kept, "{drive}");
@@ -128,7 +129,7 @@ fn power_fails_after_a_count_of_flushes_which_have_been_answered() {
     for block in 0..20 {
         assert_eq!(client.read(block), stamped(block, 1));
     }
-    // Once only.
+    // Only once.
     assert_eq!(flush(&mut client), Some(0));
     assert_eq!(flush(&mut client), Some(0));
     assert_eq!(flush(&mut client), Some(0));
@@ -159,7 +160,7 @@ fn the_control_socket_has_the_same_words() {
     }
     rig.ok("clear");
     assert_eq!(client.read(0), stamped(0, 2));
-    // A drive alone that fails answers with errors until it returns, and keeps its data.
+    // A failed single drive answers with errors until it returns, and keeps its data.
     rig.ok("after 1 flush: dies");
     assert_eq!(flush(&mut client), Some(0));
     assert_eq!(write(&mut client, 0, 3), Some(EIO));
@@ -180,7 +181,7 @@ fn the_control_socket_has_the_same_words() {
 #[test]
 fn an_error_of_a_range_is_an_error_and_harms_no_data() {
     let rig = Rig::new();
-    // Blocks 10 and 11 from the second read and the third write on.
+    // Blocks 10 and 11, starting with the second read and the third write.
     let script = "\
         at read 2: unrecovered-read range 40960..49152 for 3 commands\n\
         at write 65: write-fault range 40960..49152\n";
@@ -205,7 +206,7 @@ fn an_error_of_a_range_is_an_error_and_harms_no_data() {
     assert_eq!(client.read(10), stamped(10, 3));
 }
 
-/// Which of the writes failed, each block written once in order.
+/// Returns the failed writes; each block is written once in order.
 fn failed(drive: &str, script: &str, seed: &str) -> Vec<u64> {
     let rig = Rig::new();
     let server = rig.serve(drive, script, &["--seed", seed]);
@@ -237,7 +238,7 @@ fn a_rate_of_errors_follows_the_seed_and_harms_no_data() {
     assert!((5..40).contains(&one.len()), "{one:?}");
 }
 
-/// Members fail by count, range and rate; the mirror above has all that it acknowledged.
+/// Members fail by count, range and rate; the mirror above has all its acknowledged data.
 #[test]
 fn a_mirror_hides_what_a_member_has_by_count_and_range() {
     let rig = Rig::new();

@@ -1,4 +1,4 @@
-//! What is there after the server was killed, its power cut, or it ended in order.
+//! Data after a kill of the server, a power cut, or an orderly shutdown.
 
 use std::process::Command;
 
@@ -6,8 +6,8 @@ use live::nbd::wire::{self, command};
 
 use crate::rig::{BLOCK, BLOCKS, Client, SIZE, drivelab, end, serve, stamped};
 
-/// Writes generations of stamps, killing the server in the middle of one; then reads everything. What counts as durable
-/// are acknowledged writes, or with `flushes` those before the last acknowledged flush.
+/// Writes generations of stamps, killing the server in the middle of one, and then reads everything. Acknowledged
+/// writes count as durable; with `flushes`, only those before the last acknowledged flush.
 fn killed_in_the_middle(drive: &str, flushes: bool, after: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut server = serve(folder.path(), drive, &[]);
@@ -82,7 +82,8 @@ fn after_kill_9_what_a_drive_without_cache_acknowledged_is_there() {
     }
 }
 
-/// A pool's data are in one store: so far it is as one drive whose cache is what its tiers and members have.
+/// A pool's data is in one store: in this respect it is like one drive whose cache contains the data of its tiers and
+/// members.
 #[test]
 fn after_kill_9_what_a_pool_acknowledged_or_flushed_is_there() {
     killed_in_the_middle("mirror(2*p4801x-100)", false, 2_345);
@@ -148,7 +149,7 @@ fn a_power_cut_takes_what_a_volatile_cache_holds() {
             .expect("kill")
             .success()
     );
-    // The connection ends, as a drive's does that loses its power.
+    // The connection ends, as at a power cut of a drive.
     assert!(client.reply().is_err());
     let found = Client::connect(&server).read(1);
     assert!(
@@ -175,7 +176,7 @@ fn what_is_set_on_the_drive_is_remembered() {
     for line in ["\nlba_format 4\n", "\npercentage_used 104\n"] {
         assert!(state().contains(line), "{line}: {}", state());
     }
-    // An existing store: wear is set anew, the format is what it is.
+    // An existing store: wear is set again, the format is unchanged.
     end(serve(
         folder.path(),
         "p4800x-375",

@@ -1,4 +1,4 @@
-//! Faults by script and by the control socket, as a client feels them.
+//! Faults by script and by the control socket, as a client sees them.
 
 use std::io::Read;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn faults_happen_by_script_and_by_control() {
     let server = serve(folder.path(), "p4800x-375", &more);
     let mut client = Client::connect(&server);
     let ok = |line: &str| assert_eq!(tell(&control, line), "ok\n", "{line}");
-    // The script's faults come at the first tick of the loop.
+    // The script's faults occur at the first tick of the loop.
     let start = Instant::now();
     while client.error(10) == 0 {
         assert!(start.elapsed() < Duration::from_secs(10), "no fault");
@@ -41,7 +41,7 @@ fn faults_happen_by_script_and_by_control() {
     assert!(tell(&control, "status").contains(figure));
     assert!(tell(&control, "nonsense").starts_with("error: "));
     assert!(tell(&control, "other: stuck").starts_with("error: "));
-    // Nothing completes until it is freed.
+    // Nothing completes until it is released.
     ok("stuck");
     client.send(command::READ, 10, &[]).expect("sent");
     let wait = |client: &Client, time| client.0.set_read_timeout(time).expect("a time");
@@ -50,7 +50,7 @@ fn faults_happen_by_script_and_by_control() {
     wait(&client, None);
     ok("unstuck");
     assert_eq!(client.reply().expect("an answer"), 10);
-    // Connections of users end, those of control do not.
+    // Connections of clients end, those of control do not.
     for fault in ["drop", "power-cut"] {
         let mut client = Client::connect(&server);
         ok(fault);
@@ -59,7 +59,7 @@ fn faults_happen_by_script_and_by_control() {
     assert_eq!(Client::connect(&server).read(10), stamped(10, 1));
 }
 
-/// Heat by the control socket is felt by commands of a client, and ends when the air has cooled down.
+/// Heating by the control socket slows a client's commands until the air has cooled down.
 #[test]
 fn a_served_drive_throttles_while_it_is_too_hot() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -68,13 +68,13 @@ fn a_served_drive_throttles_while_it_is_too_hot() {
     let server = serve(folder.path(), "p4800x-375", &["--control", &text]);
     let mut client = Client::connect(&server);
     let ok = |line: &str| assert_eq!(tell(&control, line), "ok\n", "{line}");
-    // Of 300 MiB, more than the governor lets through in its window; by the model, in seconds.
+    // For 300 MiB, more than the governor allows in its window; virtual time, in seconds.
     let latency = |client: &mut Client| {
         let before = figure(&control, "model_latency_seconds_total");
         (0..300).for_each(|_| client.write_much());
         figure(&control, "model_latency_seconds_total") - before
     };
-    // At full speed the model's time is that of its commands: ten minutes are a read that takes so long.
+    // At full speed, virtual time advances only with commands: ten minutes are a read with that latency.
     let in_air_of = |celsius: u32, client: &mut Client| {
         ok(&format!("ambient {celsius}"));
         ok("slow 10min");
@@ -95,7 +95,7 @@ fn a_served_drive_throttles_while_it_is_too_hot() {
     );
 }
 
-/// What follows a power-on in the background, begun by the control socket, makes a client's reads wait until it is done.
+/// Background work after a power-on, started by the control socket, delays a client's reads until it is done.
 #[test]
 fn reads_of_a_served_drive_wait_for_the_refresh() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -114,7 +114,7 @@ fn reads_of_a_served_drive_wait_for_the_refresh() {
     let before = latency(&mut client);
     ok("refresh");
     let during = latency(&mut client);
-    // Three hours later, as the model counts.
+    // Three hours later in virtual time.
     ok("slow 4h");
     client.read(0);
     ok("slow 0us");

@@ -1,4 +1,4 @@
-//! Figures that are shown: the dashboard's, and what is subtracted for the transport.
+//! Displayed figures: the dashboard's, and the span that is subtracted for the transport.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use live::nbd::wire::command;
 
 use crate::rig::{BLOCK, Client, SIZE, Server, drivelab, end, figure, first_line, serve, tell};
 
-/// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
+/// The server provides every figure of the dashboard, and the dashboard has all figures that a user must see.
 #[test]
 fn the_dashboard_asks_for_figures_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -58,7 +58,7 @@ fn the_dashboard_asks_for_figures_that_there_are() {
     }
 }
 
-/// A member that died makes a pool degraded, which still takes writes; paths that are not there are not found.
+/// A failed member makes a pool degraded, which still accepts writes; unknown paths are not found.
 #[test]
 fn healthz_says_how_a_pool_does() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -90,7 +90,7 @@ fn healthz_says_how_a_pool_does() {
     assert!(get("PUT /metrics").starts_with("HTTP/1.1 405 "));
 }
 
-/// Files and sockets are the owner's alone, whatever the umask says.
+/// Only the owner can access files and sockets, whatever the umask is.
 #[test]
 fn stores_and_sockets_are_the_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
@@ -144,7 +144,7 @@ fn stores_and_sockets_are_the_owners_alone() {
     end(server);
 }
 
-/// Latencies of each kind of command, and the longest lateness, while it runs and at the end.
+/// Latencies of each kind of command, and the maximum lateness, during the run and at the end.
 #[test]
 fn percentiles_of_the_model_and_the_longest_lateness_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -185,7 +185,7 @@ fn percentiles_of_the_model_and_the_longest_lateness_are_told() {
         let (half, longest) = (of(kind, "0.5"), of(kind, "1"));
         assert!(0.0 < half && half <= longest, "{kind}: {half} {longest}");
     }
-    // A flush waits for the medium, which a write to the buffer does not.
+    // A flush waits for the medium; a write to the buffer does not.
     assert!(of("flush", "0.5") > 2.0 * of("write", "0.5"), "{status}");
     let late = value("drivelab_lateness_seconds{quantile=\"1\"}");
     assert!(late >= value("drivelab_lateness_seconds{quantile=\"0.5\"}") && late > 0.0);
@@ -205,7 +205,7 @@ fn percentiles_of_the_model_and_the_longest_lateness_are_told() {
     }
 }
 
-/// What is measured at the start is what is subtracted.
+/// The span measured at the start is the one that is subtracted.
 #[test]
 fn compensation_subtracts_what_was_measured() {
     let folder = tempfile::tempdir().expect("a folder");

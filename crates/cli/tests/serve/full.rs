@@ -1,5 +1,5 @@
-//! A store that cannot grow: clients are told, a line says so, and what is there can still be read. A limit of the
-//! process on the size of its files stands for a full disk: the kernel refuses in the same place.
+//! A store that cannot grow: clients receive an error, a line is logged, and existing data can still be read. A limit
+//! of the process on the size of its files simulates a full disk: the kernel refuses at the same point.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::rig::{
     BLOCK, BLOCKS, Client, Server, connected, end, figure, first_line, serve, stamped,
 };
 
-/// Serves the store in the folder again, with files of so many bytes at most; and what it says.
+/// Serves the store in the folder again, with files of at most `bytes` bytes; returns the server and its output.
 fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr) {
     let socket = folder.join("nbd.sock");
     let mut child = Command::new("prlimit")
@@ -39,7 +39,7 @@ fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr
     (Server { child, socket }, said)
 }
 
-/// Writes a block, or flushes; the error of the answer.
+/// Writes a block, or flushes; returns the error of the answer.
 fn ends_with(client: &mut Client, command: u16, block: u64) -> u32 {
     let data = match command {
         command::WRITE => stamped(block, 7),
@@ -51,7 +51,7 @@ fn ends_with(client: &mut Client, command: u16, block: u64) -> u32 {
     wire::be32(&head, 4)
 }
 
-/// Flags of the export.
+/// Returns the flags of the export.
 fn flags(server: &Server) -> u16 {
     let mut stream = connected(server);
     stream.read_exact(&mut [0; 18]).expect("a greeting");
@@ -66,7 +66,7 @@ fn flags(server: &Server) -> u16 {
     wire::be16(&export, 8)
 }
 
-/// What a server that serves a pool from the folder may make of its files from now on.
+/// Limits the size of a running server's files, for a pool in the folder.
 fn may_write(server: &Server, bytes: &str) {
     let status = Command::new("prlimit")
         .args(["--pid", &server.child.id().to_string()])
@@ -75,8 +75,8 @@ fn may_write(server: &Server, bytes: &str) {
     assert!(status.expect("prlimit of util-linux").success());
 }
 
-/// A pool on a full disk: no space and nothing else, no member is given up, it goes on as soon as there is room; killed, it
-/// has what it acknowledged, and is read-only while there is no room.
+/// A pool on a full disk: only the "no space" error, no member is dropped, and it continues when there is space. After
+/// a kill, it has its acknowledged data, and is read-only while there is no space.
 #[test]
 fn a_pool_without_room_says_so_and_loses_nothing() {
     const POOL: &str = "mirror(2*p4801x-100)";
@@ -110,7 +110,7 @@ fn a_pool_without_room_says_so_and_loses_nothing() {
     drop(client);
     drop(server);
     assert!(!log().contains("goes on without"), "{}", log());
-    // The store is served read-only where there is no room at all.
+    // The store is served read-only if there is no space at all.
     let mut child = Command::new("prlimit")
         .args(["--fsize=64", env!("CARGO_BIN_EXE_drivelab"), "serve", POOL])
         .args(["--speed", "0", "--store"])
@@ -118,7 +118,7 @@ fn a_pool_without_room_says_so_and_loses_nothing() {
         .arg("--nbd")
         .arg(format!("unix:{}", folder.path().join("nbd.sock").display()))
         .stdout(Stdio::piped())
-        // If ours goes to a file, the limit holds for that as well.
+        // If the test's own output is a file, the limit applies to it too.
         .stderr(Stdio::null())
         .spawn()
         .expect("prlimit of util-linux");
@@ -143,7 +143,7 @@ fn a_pool_without_room_says_so_and_loses_nothing() {
     assert!(!log().contains("goes on without"), "{}", log());
 }
 
-/// What is answered at `/healthz`.
+/// Returns the answer at `/healthz`.
 fn healthz(metrics: &Path) -> String {
     let mut stream = std::os::unix::net::UnixStream::connect(metrics).expect("it listens");
     let request = b"GET /healthz HTTP/1.1\r\n\r\n";
@@ -153,7 +153,7 @@ fn healthz(metrics: &Path) -> String {
     answer
 }
 
-/// Lines that name the store, when the server has ended.
+/// Returns lines that name the store, after the server has ended.
 fn lines_of_the_store(said: ChildStderr) -> Vec<String> {
     let lines = BufReader::new(said).lines().map(|line| line.expect("text"));
     lines.filter(|line| line.contains("disk.img")).collect()
@@ -191,7 +191,7 @@ fn a_flush_without_room_ends_with_no_space() {
     end(serve(folder.path(), "950pro-256", &["--state", "fresh"]));
     let (mut server, said) = serve_limited(folder.path(), "950pro-256", 1 << 20);
     let mut client = Client::connect(&server);
-    // It is in the volatile cache, and has to leave it.
+    // It is in the volatile cache, and must be written out.
     assert_eq!(ends_with(&mut client, command::WRITE, BLOCKS / 2), 0);
     assert_eq!(ends_with(&mut client, command::FLUSH, 0), error::ENOSPC);
     drop(client);
@@ -200,7 +200,7 @@ fn a_flush_without_room_ends_with_no_space() {
         .args(["-INT", &pid])
         .status()
         .expect("kill");
-    // What was acknowledged could not be kept: that is no orderly end.
+    // Acknowledged data could not be stored, so this is not an orderly shutdown.
     assert_eq!(server.child.wait().expect("it ends").code(), Some(1));
     let lines = lines_of_the_store(said);
     assert!(
@@ -237,7 +237,7 @@ fn where_there_is_no_room_for_its_state_a_store_is_served_read_only() {
         "{lines:?}"
     );
     assert_eq!(std::fs::read(&state).expect("a state"), before);
-    // A new store there is refused, and leaves nothing behind.
+    // A new store there is refused, and leaves no files.
     let new = folder.path().join("new.img");
     let output = Command::new("prlimit")
         .args([

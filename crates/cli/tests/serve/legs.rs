@@ -1,5 +1,5 @@
-//! Legs of mirrors that are not plain drives, and legs that are blank: what is below a mirror and cannot be had is made anew or
-//! goes without, and clients are served meanwhile.
+//! Mirror members that are not plain drives, and blank ones: a tier below a mirror that cannot be opened is created
+//! again or left out, and clients are served meanwhile.
 
 use std::fs;
 use std::process::Command;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::pools::{Rig, check, end_by, flush, kill, write};
 use crate::rig::end;
 
-/// Two write-back caches, each of a cache that is `optane-memory-16.0` or `.1` and a drive behind it.
+/// Two write-back caches, each with the cache `optane-memory-16.0` or `.1` and a backing drive.
 const CACHES: &str = "mirror(2*write-back-cache(cache=optane-memory-16, capacity=950pro-256))";
 
-/// Waits until the log says this.
+/// Waits until the log contains this text.
 fn wait_for(rig: &Rig, words: &str) {
     for _ in 0..3000 {
         if rig.log().contains(words) {
@@ -42,7 +42,7 @@ fn a_mirror_of_caches_opens_again_after_a_member_has_died() {
                 check(&mut client, 3);
                 kill(server);
             }
-            // When the leg is in sync the other may die.
+            // When this member is in sync, the other one may fail.
             let (server, mut client) = rig.serve(CACHES);
             if rig.log().contains("resynchronised") || rig.log().contains("anew") {
                 wait_for(&rig, "is in sync with mirror again");
@@ -75,7 +75,7 @@ fn a_mirror_of_caches_opens_without_the_files_of_one() {
     let (server, mut client) = rig.serve(CACHES);
     check(&mut client, 2);
     end(server);
-    // What comes back is a leg of long ago: it is made anew.
+    // A returned member has very old data: it is resynced completely.
     for name in ["optane-memory-16.0.img", "optane-memory-16.0.img.state"] {
         fs::rename(rig.folder.path().join(name), store.join(name)).expect("moved");
     }
@@ -89,7 +89,7 @@ fn a_mirror_of_caches_opens_without_the_files_of_one() {
     kill(server);
 }
 
-/// Of the 375 GB of the drive only what is served is copied, and that while clients are served.
+/// Of the drive's 375 GB, only the served range is copied, while clients are served.
 #[test]
 fn a_blank_leg_gets_all_that_is_used_while_clients_are_served() {
     let pool = "mirror(2*p4800x-375)";
@@ -110,7 +110,7 @@ fn a_blank_leg_gets_all_that_is_used_while_clients_are_served() {
     assert!(said.contains("p4800x-375.1 is blank"), "{said}");
     check(&mut client, 1);
     write(&mut client, 2);
-    // A crash in the middle of it or at its end loses nothing.
+    // A crash during or at the end of the resync loses no data.
     kill(server);
     let (_server, mut client) = rig.serve(pool);
     check(&mut client, 2);

@@ -1,4 +1,4 @@
-//! `drivelab serve` from outside: what it prints and refuses, and what is there after it was killed.
+//! `drivelab serve` from outside: its output, its refusals, and its data after a kill.
 
 mod counted;
 mod durable;

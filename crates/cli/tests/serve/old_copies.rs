@@ -1,5 +1,5 @@
-//! An old copy of a member comes back between two lives of a pool: where others have what it lacks it is made whole, and where
-//! nobody has, the pool is refused and nothing is changed.
+//! An old copy of a member returns between two epochs of a pool: if others have the missing data, it is resynced;
+//! otherwise the pool is refused, and nothing is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::pools::{Rig, check, flush, kill, refused, write};
 use crate::rig::{Client, end, serve_logged};
 
-/// Copies a file or a folder over another; holes stay holes.
+/// Copies a file or a folder over another; holes are kept.
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp")
         .args(["-rT", "--sparse=always"])
@@ -17,21 +17,21 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.expect("cp").success());
 }
 
-/// How a life ends.
+/// End of an epoch.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     InOrder,
     Killed,
 }
 
-/// A pool in two lives, of which copies of the stores are kept.
+/// A pool with two epochs, and copies of its stores.
 struct Lives {
     rig: Rig,
     pool: &'static str,
 }
 
 impl Lives {
-    /// Everything has generation 1 in the first life and 2 in the second.
+    /// All blocks have generation 1 in the first epoch and 2 in the second.
     fn new(pool: &'static str, how: End) -> Lives {
         let lives = Lives {
             rig: Rig::new(),
@@ -62,7 +62,7 @@ impl Lives {
         self.rig.folder.path().join(format!("kept-{generation}"))
     }
 
-    /// The stores as after the second life, but some files as after the first.
+    /// Restores the stores as after the second epoch, but some files as after the first.
     fn with_old(&self, files: &[&str]) {
         fs::remove_dir_all(self.store()).expect("removed");
         copy(&self.kept(2), &self.store());
@@ -97,7 +97,7 @@ fn an_old_leg_of_a_mirror_is_found_and_made_whole() {
                     check(&mut client, 2);
                 }
                 kill(server);
-                // By now it is as good as the other.
+                // By now it equals the other one.
                 let (server, mut client) = lives.rig.serve(lives.pool);
                 assert!(!lives.rig.log().contains("old copy"), "{}", lives.rig.log());
                 lives.rig.ok(&format!("optane-memory-16.{}: dies", 1 - leg));
@@ -134,7 +134,7 @@ fn a_pool_of_which_all_members_are_old_is_served_only_if_the_loss_is_accepted() 
 #[test]
 fn two_copies_of_a_pool_that_both_went_on_are_not_mixed() {
     let lives = Lives::new("mirror(2*optane-memory-16)", End::InOrder);
-    // Another second life of the same first one.
+    // Another second epoch after the same first one.
     fs::remove_dir_all(lives.store()).expect("removed");
     copy(&lives.kept(1), &lives.store());
     lives.live(3, End::InOrder);
@@ -175,7 +175,7 @@ fn an_old_log_counts_as_one_that_is_gone() {
     lives.is_refused(&["optane-memory-16.img"], log);
     let main = ["950pro-256.0.img", "950pro-256.1.img"];
     lives.is_refused(&main, "is an old copy");
-    // Who gives it up has a log again.
+    // After the loss has been accepted, the pool has a log again.
     lives.with_old(&["optane-memory-16.img"]);
     let server = serve_logged(lives.rig.folder.path(), pool, &["--accept-loss"]);
     let mut client = Client::connect(&server);
@@ -191,8 +191,8 @@ fn an_old_log_counts_as_one_that_is_gone() {
     check(&mut client, 4);
 }
 
-/// The old copy's own label says that the other leg is out. That counts no more, also where the server is killed before the copy
-/// has been brought up to date.
+/// The old copy's own label states that the other member is missing. This no longer counts, even if the server is
+/// killed before the copy has been resynced.
 #[test]
 fn an_old_leg_that_went_on_alone_once_may_be_killed_while_it_is_copied_to() {
     let pool = "mirror(2*p4801x-100)";
@@ -221,7 +221,7 @@ fn an_old_leg_that_went_on_alone_once_may_be_killed_while_it_is_copied_to() {
         copy(&kept.join(file), &store.join(file));
     }
 
-    // Nothing is copied to it before the server is killed.
+    // No data is copied to it before the server is killed.
     let script = rig.folder.path().join("script");
     fs::write(&script, "at 0us p4801x-100.1: slow 1000s\n").expect("written");
     let script = script.display().to_string();

@@ -1,5 +1,5 @@
-//! Pools whose members have the data: they die, lie and come back while clients write, the server is killed, and what the
-//! promise covers is there; folders that do not fit are refused, and nothing is changed then.
+//! Pools whose members store the data: members fail, ignore flushes and return while clients write, the server is
+//! killed, and guaranteed data is present; folders that do not fit are refused, and nothing is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::rig::{
 
 const MIRROR: &str = "mirror(2*p4801x-100)";
 
-/// Every fourth block gets the stamp of this generation.
+/// Writes the stamp of this generation to every fourth block.
 pub(crate) fn write(client: &mut Client, generation: u64) {
     for block in (0..BLOCKS).step_by(4) {
         let data = stamped(block, generation);
@@ -23,7 +23,7 @@ pub(crate) fn write(client: &mut Client, generation: u64) {
     }
 }
 
-/// Every fourth block has it.
+/// Checks that every fourth block has it.
 pub(crate) fn check(client: &mut Client, generation: u64) {
     for block in (0..BLOCKS).step_by(4) {
         let data = client.read(block);
@@ -41,7 +41,7 @@ pub(crate) fn kill(mut server: Server) {
     server.child.wait().expect("it was killed");
 }
 
-/// Ends by a signal, whatever comes of it.
+/// Ends the server by a signal, whatever the result is.
 pub(crate) fn end_by(mut server: Server, signal: &str) {
     let pid = server.child.id().to_string();
     let sent = Command::new("kill").args(["-s", signal, &pid]).status();
@@ -87,12 +87,12 @@ fn a_mirror_goes_on_without_a_leg_and_gives_it_what_it_missed() {
     check(&mut client, 2);
     kill(server);
 
-    // The dead leg is there again, and has missed a region.
+    // The failed member is back, and has missed a region.
     let (server, mut client) = rig.serve(MIRROR);
     let said = "p4801x-100.0 is being resynchronised: 1 region\n";
     assert!(rig.log().contains(said), "{}", rig.log());
     check(&mut client, 2);
-    // So the other may die now.
+    // So the other one may fail now.
     rig.ok("p4801x-100.1: dies");
     check(&mut client, 2);
     write(&mut client, 3);
@@ -103,14 +103,14 @@ fn a_mirror_goes_on_without_a_leg_and_gives_it_what_it_missed() {
     let (server, mut client) = rig.serve(MIRROR);
     check(&mut client, 4);
     end(server);
-    // An orderly end leaves nothing to do.
+    // After an orderly shutdown, no recovery is needed.
     let (server, mut client) = rig.serve(MIRROR);
     assert_eq!(rig.log(), "");
     check(&mut client, 4);
     drop(server);
 }
 
-/// What a write-back cache acknowledged is read back from its ring, and is in order where a client overwrote it.
+/// Data acknowledged by a write-back cache is read back from its ring, and is correct where a client overwrote it.
 #[test]
 fn what_a_write_back_cache_acknowledged_survives_a_kill() {
     let pool = "write-back-cache(cache=optane-memory-16, capacity=2*950pro-256)";
@@ -120,7 +120,8 @@ fn what_a_write_back_cache_acknowledged_survives_a_kill() {
         write(&mut client, generation);
     }
     kill(server);
-    // Its drives without their cache are an older state: nothing is served, and the cache makes it whole again.
+    // Its drives without their cache have an older state: nothing is served, and with the cache the pool is complete
+    // again.
     let store = rig.folder.path().join("disk.img");
     let aside = |back: bool| {
         for name in ["optane-memory-16.img", "optane-memory-16.img.state"] {
@@ -143,7 +144,8 @@ pub(crate) fn flush(client: &mut Client) {
     assert_eq!(client.reply().expect("an answer"), 0);
 }
 
-/// What was flushed is in the log or on main after a kill, through the death of the log's legs and of the log itself.
+/// Flushed data is in the log or on the main pool after a kill, even after failures of the log's members and of the
+/// log itself.
 #[test]
 fn what_an_intent_log_has_flushed_survives_a_kill() {
     let pool = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100); ram=100MiB)";
@@ -166,7 +168,7 @@ fn what_an_intent_log_has_flushed_survives_a_kill() {
 
     let (server, mut client) = rig.serve(pool);
     check(&mut client, 4);
-    // Without its log main takes what is synced.
+    // Without its log, the main pool stores synced data.
     rig.ok("p4801x-100.0: dies");
     rig.ok("p4801x-100.1: dies");
     write(&mut client, 5);
@@ -179,14 +181,14 @@ fn what_an_intent_log_has_flushed_survives_a_kill() {
     check(&mut client, 5);
     write(&mut client, 6);
     end(server);
-    // An orderly end leaves nothing in the log.
+    // After an orderly shutdown, the log is empty.
     let (_server, mut client) = rig.serve(pool);
     assert_eq!(rig.log(), "");
     check(&mut client, 6);
 }
 
-/// A log that is not there may only have been forgotten: without it nothing is started, and it is as before once it is back.
-/// Who gives it up says so; what the log has counts no more when it is back.
+/// A missing log may only have been forgotten: nothing is started without it, and all is as before when it is back. A
+/// user may accept the loss explicitly; the log's data is then ignored when it is back.
 #[test]
 fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
     let pool = "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)";
@@ -226,13 +228,14 @@ fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
     write(&mut client, 3);
     flush(&mut client);
     kill(server);
-    // Once it is back, what it has is of a life before.
+    // When it is back, its data belongs to an earlier epoch.
     aside(true);
     let (_server, mut client) = rig.serve(pool);
     check(&mut client, 3);
 }
 
-/// Its data are those of one drive: what was flushed outlives a power cut and a kill, and nobody in it can fail alone.
+/// Its data is stored like that of one drive: flushed data survives a power cut and a kill, and no member can fail
+/// individually.
 #[test]
 fn a_pool_with_a_raidz_is_served_as_one_drive() {
     let rig = Rig::new();
@@ -242,7 +245,7 @@ fn a_pool_with_a_raidz_is_served_as_one_drive() {
     write(&mut client, 1);
     flush(&mut client);
     rig.ok("power-cut");
-    // Its connections ended with its power.
+    // Its connections ended at the power cut.
     let mut client = Client::connect(&server);
     check(&mut client, 1);
     let refused = tell(&rig.control, "nda.0: dies");
@@ -254,7 +257,7 @@ fn a_pool_with_a_raidz_is_served_as_one_drive() {
     check(&mut client, 2);
 }
 
-/// A returned leg is copied to while nobody asks for anything: then it is enough alone.
+/// A returned mirror member is resynced without client commands; then it suffices alone.
 #[test]
 fn a_leg_that_returned_is_copied_to_without_clients() {
     let rig = Rig::new();
@@ -262,7 +265,7 @@ fn a_leg_that_returned_is_copied_to_without_clients() {
     rig.ok("p4801x-100.0: dies");
     write(&mut client, 1);
     rig.ok("p4801x-100.0: returns");
-    // A region takes a tenth of a second of the model, which is a tenth on the wall.
+    // A region takes a tenth of a second of virtual time, which is a tenth of wall-clock time.
     std::thread::sleep(Duration::from_secs(3));
     rig.ok("p4801x-100.1: dies");
     check(&mut client, 1);
@@ -293,14 +296,14 @@ fn a_leg_that_cannot_read_is_helped_and_one_that_rots_is_believed() {
     rig.ok("p4801x-100.0: medium-error 0 64");
     rig.ok("p4801x-100.1: medium-error 2048 64");
     check(&mut client, 1);
-    // Nothing in a mirror says which leg is right: reads that alternate give both.
+    // A mirror cannot tell which member is right: alternating reads return both versions.
     rig.ok("p4801x-100.0: rots 0");
     let reads: Vec<Vec<u8>> = (0..8).map(|_| client.read(0)).collect();
     assert!(
         reads.iter().any(|data| *data != stamped(0, 1)),
         "nothing rotted"
     );
-    // A stripe has no other leg.
+    // A stripe has no second copy.
     let rig = Rig::new();
     let (_server, mut client) = rig.serve("stripe(2*p4801x-100; chunk=4k)");
     write(&mut client, 1);
@@ -351,7 +354,7 @@ fn faults_that_nobody_can_have_are_refused_with_the_names() {
     assert!(message.contains("p4801x-100.0: `wear 7000`"), "{message}");
 }
 
-/// All files of a folder but the large ones, whose first and last blocks stand for them.
+/// Returns all files of a folder; for large ones, only the first and last blocks.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     use std::os::unix::fs::FileExt;
     let mut all = Vec::new();
@@ -417,14 +420,14 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
         fs::rename(&aside, two).expect("moved");
     };
     let (image, state) = ("p4801x-100.1.img", "p4801x-100.1.img.state");
-    // The store of another pool's member, with its state and without.
+    // The store of another pool's member, with and without its state.
     swap(&of(0, image), &of(1, image));
     refused(MIRROR, &here, "p4801x-100.1 belongs to another pool");
     swap(&of(0, state), &of(1, state));
     refused(MIRROR, &here, "of another pool or another place");
     swap(&of(0, image), &of(1, image));
     swap(&of(0, state), &of(1, state));
-    // The legs of one pool in each other's places.
+    // The members of one pool in exchanged positions.
     for name in ["img", "img.state"] {
         let leg = |leg: u32| of(0, &format!("p4801x-100.{leg}.{name}"));
         swap(&leg(0), &leg(1));
@@ -446,7 +449,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
     end(server);
 }
 
-/// Each leg has gone on without the other, by copies of its store: nothing can say which is right.
+/// Each member has continued without the other, by copies of its store: it cannot be decided which is right.
 #[test]
 fn legs_that_went_on_without_each_other_are_refused() {
     let rig = Rig::new();
@@ -469,7 +472,7 @@ fn legs_that_went_on_without_each_other_are_refused() {
     for alone in [0, 1] {
         hide(1 - alone, true);
         if alone == 1 {
-            // The folder knows that it went on without this one.
+            // The folder records that the pool continued without this member.
             refused(MIRROR, &store, "all members that are here are old copies");
         }
         let control = rig.control.display().to_string();
@@ -491,7 +494,7 @@ fn legs_that_went_on_without_each_other_are_refused() {
     refused(MIRROR, &store, "went on without each other");
 }
 
-/// The default is a machine with 64 GiB, which the one that serves it need not have.
+/// The default is a machine with 64 GiB, more than the serving machine may have.
 #[test]
 fn who_serves_a_log_that_may_take_more_memory_than_there_is_hears_of_it() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Recordings of served drives, and crash tests of what is in them, as a user runs them.
+//! Recordings of served drives, and crash-consistency tests of their content, as a user runs them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,13 +14,14 @@ const CHECK: &str = r#"while read n; do
   test "$there" = "$n" || { echo "lost $n"; exit 10; }
 done < "$DRIVELAB_ACKS""#;
 
-/// A recording in a folder of its own.
+/// A recording in its own folder.
 struct Recorded {
     folder: tempfile::TempDir,
 }
 
 impl Recorded {
-    /// A program that acknowledges eight records over NBD, before or after their flush; the server is killed or ends in order.
+    /// Runs a program that acknowledges eight records over NBD, before or after their flush; the server is killed or
+    /// shut down.
     fn program(drive: &str, flush_first: bool, killed: bool) -> Recorded {
         let recorded = Recorded {
             folder: tempfile::tempdir().expect("a folder"),
@@ -63,7 +64,7 @@ impl Recorded {
         self.path("run.dlog")
     }
 
-    /// A crash test from the log; its exit code and all that it says.
+    /// Runs a crash-consistency test on the log; returns its exit code and its output.
     fn crashtest(&self, args: &[&str]) -> (i32, String) {
         crashtest(&self.log(), args)
     }
@@ -98,7 +99,7 @@ fn an_acknowledgement_before_the_flush_is_found_on_a_volatile_cache_and_again_by
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // The line to repeat it is not broken, and notes name paths.
+    // The line with the command to repeat is not wrapped, and notes name paths.
     let lines = said.lines().filter(|line| !line.starts_with("note"));
     let lines = lines.take_while(|line| !line.contains("again"));
     let short = lines.map(str::len).max();
@@ -128,7 +129,7 @@ fn an_acknowledgement_before_the_flush_is_found_on_a_volatile_cache_and_again_by
     assert_eq!((image.len(), image[lost * BLOCK]), (4 << 20, 0));
     let (code, twice) = recorded.crashtest(&["--image", name, "--keep", &keep_text]);
     assert_eq!(code, 2, "{twice}");
-    // A drive with power-loss protection keeps it.
+    // A drive with power-loss protection keeps the data.
     let (code, held) = recorded.crashtest(&["--check", CHECK, "--drive", "pm9a3-960"]);
     assert_eq!(code, 0, "{held}");
     assert!(held.contains("held       no image of "), "{held}");
@@ -209,7 +210,7 @@ fn a_recording_ends_at_its_limit_and_at_a_power_cut() {
             client.reply().expect("an answer");
         }
         tell(&control, line);
-        // The log has ended; the server goes on.
+        // The log has ended; the server continues.
         let over = tell(&control, "mark more");
         end(server);
         let log = Log::read(std::fs::read(log).expect("a log")).expect("a log");

@@ -1,11 +1,11 @@
-//! What is refused, and that nothing is changed then.
+//! Refusals, after which nothing has changed.
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
 use crate::rig::{SIZE, drivelab, serve};
 
-/// What is refused, with exit code 2 and a word that must be in the message.
+/// Refused arguments, with exit code 2 and a word that must be in the message.
 #[test]
 fn bad_arguments_and_foreign_stores_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -70,7 +70,7 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     refused(&ours, "in use");
 }
 
-/// Whether a drive can have the faults of a script is known before the first of them.
+/// Faults that a drive cannot have are reported before the first fault of a script.
 #[test]
 fn faults_that_a_drive_cannot_have_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -103,7 +103,7 @@ fn faults_that_a_drive_cannot_have_are_refused() {
     assert!(message.contains(&format!("{script}:3")), "{message}");
 }
 
-/// An address that cannot be had is told before anything is opened or measured, with what would be right.
+/// An unavailable address is reported, with a suggestion, before anything is opened or measured.
 #[test]
 fn an_address_that_cannot_be_had_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,7 +148,7 @@ fn an_address_that_cannot_be_had_changes_nothing() {
     // Reserved for documentation: no machine has it.
     let foreign = ["--allow-remote", "--nbd", "192.0.2.1:10809"];
     refused(&foreign, &["no such address", "127.0.0.1"]);
-    // Everything that is wrong at once.
+    // All problems at once.
     refused(
         &["--nbd", &taken, "--control", &path("none/control")],
         &["--nbd", "--control", already, "no such folder"],

@@ -1,4 +1,4 @@
-//! A served drive, and enough of its clients.
+//! A served drive, with minimal clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -31,12 +31,12 @@ pub(crate) fn drivelab(args: &[&str]) -> Command {
     command
 }
 
-/// Serves this drive from a store in the folder, at full speed; comes back when it listens.
+/// Serves this drive from a store in the folder, at full speed; returns when it listens.
 pub(crate) fn serve(folder: &Path, drive: &str, more: &[&str]) -> Server {
     serve_with(folder, drive, more, Stdio::inherit())
 }
 
-/// The same; what it complains of goes to the file `log` in the folder.
+/// Serves with its messages in the file `log` in the folder.
 pub(crate) fn serve_logged(folder: &Path, drive: &str, more: &[&str]) -> Server {
     let log = std::fs::File::create(folder.join("log")).expect("a file");
     serve_with(folder, drive, more, Stdio::from(log))
@@ -44,7 +44,7 @@ pub(crate) fn serve_logged(folder: &Path, drive: &str, more: &[&str]) -> Server 
 
 fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Server {
     let (socket, store) = (folder.join("nbd.sock"), folder.join("disk.img"));
-    // A store that is there keeps its size.
+    // An existing store keeps its size.
     let size: &[&str] = if store.exists() {
         &[]
     } else {
@@ -67,7 +67,7 @@ fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Serve
     Server { child, socket }
 }
 
-/// The first line on its output, which must be piped: it listens then.
+/// Returns the first line of its output, which must be piped: at that time it listens.
 pub(crate) fn first_line(child: &mut Child) -> String {
     let mut first = String::new();
     let out = child.stdout.as_mut().expect("piped");
@@ -75,7 +75,7 @@ pub(crate) fn first_line(child: &mut Child) -> String {
     first
 }
 
-/// A connection to a server that starts. Between having a name and being listened on, a socket refuses.
+/// Connects to a server that is starting. A socket refuses connections between its creation and listening.
 pub(crate) fn connected(server: &Server) -> UnixStream {
     let start = Instant::now();
     loop {
@@ -87,7 +87,7 @@ pub(crate) fn connected(server: &Server) -> UnixStream {
     }
 }
 
-/// Enough of an NBD client: simple replies, one or several commands at a time.
+/// A minimal NBD client: simple replies, one or several commands at a time.
 pub(crate) struct Client(pub(crate) UnixStream);
 
 impl Client {
@@ -120,7 +120,7 @@ impl Client {
         self.0.write_all(&[&request.emit()[..], data].concat())
     }
 
-    /// Reads a block; the error of the answer, 0 if there is none.
+    /// Reads a block; returns the error of the answer, 0 for success.
     pub(crate) fn error(&mut self, block: u64) -> u32 {
         self.send(command::READ, block, &[]).expect("sent");
         let mut head = [0; wire::SIMPLE_REPLY];
@@ -132,7 +132,7 @@ impl Client {
         error
     }
 
-    /// The next reply: the block it is of.
+    /// Returns the block number of the next reply.
     pub(crate) fn reply(&mut self) -> std::io::Result<u64> {
         let mut head = [0; wire::SIMPLE_REPLY];
         self.0.read_exact(&mut head)?;
@@ -140,7 +140,7 @@ impl Client {
         Ok(wire::be64(&head, 8))
     }
 
-    /// Writes a mebibyte at the beginning by one command.
+    /// Writes a mebibyte at the beginning with one command.
     pub(crate) fn write_much(&mut self) {
         const MIB: u32 = 1 << 20;
         let request = Request {
@@ -164,7 +164,7 @@ impl Client {
     }
 }
 
-/// A block that says in each of its sectors which block it is and when it was written.
+/// Returns a block whose sectors each contain its number and generation.
 pub(crate) fn stamped(block: u64, generation: u64) -> Vec<u8> {
     let mut sector = [0; 512];
     sector[..8].copy_from_slice(&block.to_be_bytes());
@@ -172,7 +172,7 @@ pub(crate) fn stamped(block: u64, generation: u64) -> Vec<u8> {
     sector.repeat(BLOCK / 512)
 }
 
-/// Waits for the server to end in order.
+/// Waits for the server to shut down in order.
 pub(crate) fn end(mut server: Server) {
     let pid = server.child.id().to_string();
     let kill = Command::new("kill").args(["-INT", &pid]).status();
@@ -180,7 +180,7 @@ pub(crate) fn end(mut server: Server) {
     assert!(server.child.wait().expect("it ends").success());
 }
 
-/// Says a line at the control socket; all that is answered to it.
+/// Sends a line to the control socket; returns the whole answer.
 pub(crate) fn tell(socket: &Path, line: &str) -> String {
     let mut stream = UnixStream::connect(socket).expect("it listens");
     writeln!(stream, "{line}").expect("sent");
@@ -193,7 +193,7 @@ pub(crate) fn tell(socket: &Path, line: &str) -> String {
     said
 }
 
-/// The value of a figure in what `status` answers.
+/// Returns the value of a figure in the answer to `status`.
 pub(crate) fn figure(control: &Path, name: &str) -> f64 {
     let status = tell(control, "status");
     let of_line = |line: &str| {

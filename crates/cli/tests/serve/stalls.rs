@@ -1,4 +1,4 @@
-//! Nothing that one client does stops the server for all, fills its log, or keeps it from ending in order.
+//! No action of one client stops the server for all, fills its log, or prevents its orderly shutdown.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use live::nbd::wire::command;
 
 use crate::rig::{BLOCK, Client, Server, connected, drivelab, end, serve};
 
-/// CPU time of a server so far, in ticks of 10 ms.
+/// Returns the CPU time of a server so far, in ticks of 10 ms.
 fn cpu_ticks(server: &Server) -> u64 {
     let path = format!("/proc/{}/stat", server.child.id());
     let text = std::fs::read_to_string(path).expect("Linux");
@@ -22,7 +22,7 @@ fn cpu_ticks(server: &Server) -> u64 {
     ticks(11).expect("user") + ticks(12).expect("system")
 }
 
-/// Its map is made before it listens: some hundred ticks, as long as nobody else would be served.
+/// The map is computed before the server listens: some hundred ticks, in which no client could be served.
 #[test]
 fn the_first_write_to_a_steady_drive_costs_no_more_than_any_other() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -35,7 +35,7 @@ fn the_first_write_to_a_steady_drive_costs_no_more_than_any_other() {
     assert!(used < 10, "{used} ticks of CPU time for one write");
 }
 
-/// A server of a small P4800X or another drive whose messages are kept.
+/// Starts a server of a small P4800X or another drive, with its messages kept.
 fn started(folder: &std::path::Path, drive: &str) -> Server {
     let socket = folder.join("nbd.sock");
     let child = drivelab(&[drive, "--speed", "0", "--size", "4M", "--nbd"])
@@ -61,7 +61,7 @@ fn clients_that_make_no_sense_fill_no_log() {
         let mut stream = connected(&server);
         stream.read_exact(&mut [0; 18]).expect("a greeting");
         stream.write_all(&[0xff; 4]).expect("sent");
-        // Until it is cut off.
+        // Until it is disconnected.
         let _ = stream.read_to_end(&mut Vec::new());
     }
     end(server);
@@ -73,12 +73,12 @@ fn clients_that_make_no_sense_fill_no_log() {
         let (count, _) = line.strip_prefix("and ")?.split_once(" more connections")?;
         count.parse::<u64>().ok()
     });
-    // It may have taken longer than one of the times in which ten are said.
+    // It may have taken longer than one interval of the rate limiter, in each of which ten lines are logged.
     assert!((10..=50).contains(&lines), "{text}");
     assert_eq!(lines + counted.sum::<u64>(), 200, "{text}");
 }
 
-/// The socket is there before the map is made, which takes long enough to be ended meanwhile.
+/// The socket exists before the map is computed, which takes long enough for a signal to arrive meanwhile.
 #[test]
 fn who_is_told_to_end_while_it_starts_ends_in_order() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -12,7 +12,7 @@ fn act(args: &[&str]) -> Output {
     drivelab(&[&["act"], args].concat())
 }
 
-/// Options that keep a run short.
+/// Options for a short run.
 const SHORT: [&str; 4] = ["--duration", "1", "--warm-up", "0"];
 
 #[test]
@@ -87,7 +87,7 @@ fn a_configuration_file_is_run_and_its_log_written() {
 fn seconds_of_a_log_are_whole() {
     let log = NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
-    // 15e9 ns times 1e-9 is not quite 15.
+    // 15e9 ns times 1e-9 is not exactly 15.
     let args = [
         "ram-disk",
         "--load",

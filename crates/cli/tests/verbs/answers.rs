@@ -1,6 +1,6 @@
-//! docs/answers.md prints what its commands print. Those that take a second or so are run and compared; of the others it is seen that
-//! every argument is right. `DRIVELAB_ANSWERS=all` runs and compares all of them (some ten minutes), `=write` puts what comes out into
-//! the document.
+//! docs/answers.md contains the output of its commands. Commands that take about a second are run and compared; for
+//! the others, only the arguments are checked. `DRIVELAB_ANSWERS=all` runs and compares all of them (some ten
+//! minutes), `=write` writes the output into the document.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ use crate::rig::{skipped, text};
 /// Parts of commands that take long.
 const SLOW: [&str; 6] = [" max ", "--trace", "slog", "vsan-cache", "--like", "review"];
 
-/// A block without a language: a command, and what it prints.
+/// A block without a language: a command with its output.
 struct Asked<'a> {
     command: &'a str,
     printed: &'a str,
@@ -22,7 +22,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The blocks of this kind: `toml`, or nothing for a terminal.
+/// Returns the blocks of this kind: `toml`, or none for a terminal.
 fn blocks<'a>(document: &'a str, kind: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for (index, block) in document.split("```").enumerate() {
@@ -46,7 +46,7 @@ fn asked(document: &str) -> Vec<Asked<'_>> {
     asked.collect()
 }
 
-/// What a shell makes of it, in this folder.
+/// Runs a command in a shell, in this folder.
 fn run(folder: &Path, command: &str) -> Output {
     let program = cargo_bin!("drivelab");
     let bin = program.parent().expect("a folder");
@@ -57,7 +57,7 @@ fn run(folder: &Path, command: &str) -> Output {
     shell.env("PATH", path).output().expect("there is a shell")
 }
 
-/// A folder with what the commands read.
+/// Returns a folder with the files that the commands read.
 fn folder(document: &str) -> tempfile::TempDir {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let prices = blocks(document, "toml");
@@ -75,7 +75,7 @@ fn folder(document: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Everything but the folder of the table is right.
+/// Checks that everything except the folder of the table is valid.
 fn is_read(folder: &Path, command: &str) {
     let output = run(folder, &format!("{command} --csv no/such/folder.csv"));
     let said = text(&output.stderr);
@@ -140,7 +140,7 @@ fn there_are_fifteen_questions_each_with_its_command() {
     }
 }
 
-/// The first screen of the README has three of them, with the answers that the document has.
+/// The first screen of the README has three of them, with the answers of the document.
 #[test]
 fn the_readme_leads_with_three_of_them() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("a document");

@@ -1,11 +1,12 @@
-//! `drivelab choose` as a buyer asks it: cost with replacements, drives at one rate, logs at one rate, and no log at all.
+//! `drivelab choose` as a buyer uses it: cost with replacements, drives at one rate, logs at one rate, and no log at
+//! all.
 
 use serde_json::Value;
 
 use crate::decide::json;
 use crate::rig::{drivelab, drivelab_in, text};
 
-/// The first line of an answer.
+/// Returns the first line of an answer.
 fn first_line(args: &[&str]) -> String {
     let output = drivelab(args);
     assert_ne!(output.status.code(), Some(2), "{}", text(&output.stderr));
@@ -47,7 +48,7 @@ fn a_cheap_drive_that_wears_out_is_bought_again() {
         figure("980pro-1000", "drives_bought")
     };
     assert!(asked("20k") > 10.0);
-    // At a rate that both last, the cheap one is bought once.
+    // At a rate that both endure, the cheap one is bought once.
     assert_eq!(asked("1k"), 1.0);
 }
 
@@ -107,7 +108,7 @@ fn at_a_rate_all_drives_are_asked_for_the_same() {
         assert!((iops / 5_000.0 - 1.0).abs() < 0.05, "{drive}: {iops}");
         assert_eq!(of(&found, drive, "meets"), true, "{drive}");
     }
-    // A limit on the rate is the rate; one that is too slow for it does not meet.
+    // A limit on the rate is used as the rate; a drive that is too slow for it misses the limit.
     let (code, found) = asked(&["--slo", "iops>100k"]);
     assert_eq!(code, Some(0));
     assert_eq!(of(&found, "p4800x-375", "meets"), true);
@@ -141,7 +142,7 @@ fn a_rate_is_not_that_of_a_trace_and_has_a_unit() {
     );
 }
 
-/// Logs that hold back clients which wait for them are compared at one rate, by latency; with new files main is not read.
+/// Logs that throttle waiting clients are compared at one rate, by latency; with new files, the main pool is not read.
 #[test]
 fn the_log_with_the_least_latency_is_taken_whatever_the_seed() {
     let main = "raidz(6*exos-x18-16tb; parity=2)";
@@ -168,7 +169,7 @@ fn the_log_with_the_least_latency_is_taken_whatever_the_seed() {
                 .find(|one| one["drive"] == name)
                 .expect("it ran")
         };
-        // All do the same rate but the one that cannot.
+        // All have the same rate except the one that cannot reach it.
         let rate = of("p4801x-100")["iops"].as_f64().expect("a rate");
         let slow = of("980pro-1000")["iops"].as_f64().expect("a rate");
         assert!((slow / rate - 1.0).abs() < 0.03, "{rate} {slow}");

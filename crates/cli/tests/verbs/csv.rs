@@ -1,4 +1,4 @@
-//! `--csv` of every verb as a user runs it: one flat table, units in the columns' names, nothing lost on the way.
+//! `--csv` of every subcommand as a user runs it: one flat table, units in the column names, and no lost data.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn fio_jobs_have_a_line_each_and_direction() {
     ] {
         assert_eq!(number(mix, column), value, "{column}");
     }
-    // A synchronous engine has one in flight, whatever its iodepth.
+    // A synchronous engine has one I/O in flight, whatever its iodepth is.
     assert_eq!(number(&lines[2], "queue_depth"), 1.0);
     let all: f64 = lines[..2].iter().map(|line| number(line, "ios")).sum();
     assert_eq!(all, 4000.0);

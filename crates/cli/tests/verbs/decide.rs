@@ -1,4 +1,4 @@
-//! `drivelab max`, `life` and `choose` as a user runs them: answers that can be repeated, exit codes, and what is refused.
+//! `drivelab max`, `life` and `choose` as a user runs them: repeatable answers, exit codes, and refusals.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(crate) fn json(args: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), json)
 }
 
-/// Options that keep `max` short.
+/// Options for a short run of `max`.
 const SHORT: [&str; 4] = ["--ios", "8000", "--seeds", "2"];
 
 #[test]
@@ -50,7 +50,7 @@ fn the_job_of_an_answer_gives_the_answer_again() {
             .flat_map(|job| [&job["read"]["iops"], &job["write"]["iops"]])
             .filter_map(Value::as_f64)
             .sum();
-        // The answer is of two seeds, this one of them.
+        // The answer uses two seeds, including this one.
         let said = at["iops"].as_f64().expect("a number");
         assert!((sum / said - 1.0).abs() < 0.03, "{kind}: {sum} {said}");
         let beyond = &answer[kind]["beyond"]["readings"][0];
@@ -87,7 +87,7 @@ fn a_limit_that_no_load_meets_exits_with_3_and_the_answer_stands_first() {
         text(&output.stderr),
         "verdict: p4800x-375: no load within all limits\n"
     );
-    // Latency is kept, the rate is not reached.
+    // The latency limit is met, the rate is not reached.
     let args = ["max", "p4800x-375", "--slo", "p99=1ms,iops>9M"];
     let output = drivelab(&[&args[..], &SHORT].concat());
     assert_eq!(output.status.code(), Some(3));
@@ -215,7 +215,7 @@ fn the_one_to_take_is_within_the_limits_and_costs_least() {
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let best = found["answers"]["best"].as_array().expect("measures");
     let by = |measure: &str| best.iter().find(|best| best["by"] == measure);
-    // The cheapest of all misses the limit, and the 900p has no price. Of two P4801X one wears out.
+    // The cheapest one misses the limit, and the 900p has no price. One of two P4801X wears out.
     assert_eq!(by("usd").expect("prices")["drive"], "p4801x-100");
     let of = |drive: &str| {
         let all = found["answers"]["candidates"]
@@ -260,7 +260,7 @@ fn prices_of_the_sources_are_an_example_that_is_read() {
         .expect("candidates")
     {
         let usd = |key: &str| one[key].as_f64().expect("a cost");
-        // Five years of a place, besides the drives.
+        // Five years of a place, in addition to the drives.
         let drives = usd("usd") * usd("drives_bought");
         assert_eq!(usd("usd_in_all") - drives, 120.0, "{one}");
     }
@@ -310,7 +310,7 @@ fn of_all_drives_those_that_do_not_take_what_is_set_are_listed_with_why() {
         said.contains(&format!("best of the {ran} that ran")),
         "{said}"
     );
-    // One that is named is meant: that it does not take it is a mistake.
+    // A drive that is named explicitly must support the load; otherwise that is an error.
     let output = drivelab(&[&asked[..], &["gp3"]].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("gp3: this drive's medium does not wear"));
@@ -432,7 +432,7 @@ fn a_published_minimum_is_passed_or_the_exit_code_is_3() {
     }
 }
 
-/// Several drives run side by side; each has the figures that it has alone.
+/// Several drives run in parallel; each has the figures that it has alone.
 #[test]
 fn a_drive_is_judged_as_if_it_were_alone() {
     let drives = ["950pro-256", "p4800x-375", "optane-memory-16"];
@@ -464,13 +464,13 @@ fn life_says_that_a_write_buffer_was_not_full() {
     let (_, found) = json(&[&["life", pool, "950pro-256"], &load[..]].concat());
     let answers = found["answers"].as_array().expect("a list");
     let seconds = answers[0]["buffer_full_seconds"].as_f64().expect("a time");
-    // What a P4801X 100 GB holds, at that rate.
+    // The capacity of a P4801X 100 GB, at that rate.
     assert!(
         (100e9 / 40e6 * 0.9..100e9 / 40e6 * 1.05).contains(&seconds),
         "{seconds}"
     );
     assert!(answers[1]["buffer_full_seconds"].is_null());
-    // A third of what is written goes to each drive behind then, which is rated for 200 TB; the cache is rated for 10.9 PB.
+    // Each backing drive, rated for 200 TB, then receives a third of the writes; the cache is rated for 10.9 PB.
     let part = |at: usize| &answers[0]["parts"][at];
     assert!(part(0)["destaged"].is_null() && answers[1]["parts"][0]["destaged"].is_null());
     let behind = &part(2)["destaged"];
@@ -538,7 +538,7 @@ fn a_load_with_a_name_runs_longer_than_its_file_says_if_asked() {
         let ios = write["ios"].as_f64();
         ios.unwrap_or_else(|| panic!("{write}"))
     };
-    // The file says 2 s, of which a run takes 20 where there are few I/Os.
+    // The file says 2 s; a run with few I/Os takes 20.
     assert!(written("200s") > 3.0 * written("2s"));
 }
 

@@ -31,7 +31,7 @@ fn show_names_the_source_of_every_figure() {
     insta::assert_snapshot!(text(&output.stdout));
 }
 
-/// One document of one shape, whether drives are listed or shown; settings and changed figures are in it.
+/// One document with one schema, whether drives are listed or shown; it includes settings and changed figures.
 #[test]
 fn drives_are_told_as_json() {
     let document = |args: &[&str]| -> Value {
@@ -98,7 +98,7 @@ fn every_verb_has_examples_in_its_help() {
     assert_eq!(help.status.code(), Some(0));
     let help = text(&help.stdout);
     assert!(help.contains("Examples:"));
-    // In groups, by what one wants.
+    // In groups, by purpose.
     let commands = help
         .split("Simulate:")
         .nth(1)
@@ -106,7 +106,7 @@ fn every_verb_has_examples_in_its_help() {
     let verbs: Vec<&str> = commands
         .expect("help lists the commands")
         .lines()
-        // Deeper lines go on with a description.
+        // Deeper lines continue a description.
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|&verb| verb != "help")

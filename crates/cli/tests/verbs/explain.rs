@@ -1,5 +1,5 @@
-//! `drivelab explain` on results whose causes are known, because `drivelab run` made them; on a run of the installed fio; and on
-//! what is no result.
+//! `drivelab explain` on results with known causes, because `drivelab run` made them; on a run of the installed fio;
+//! and on invalid input.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::rig::{drivelab_in, text};
 
-/// Results of a run as fio writes them, in a folder of their own.
+/// Results of a run as fio writes them, in their own folder.
 pub(crate) struct Results(pub(crate) tempfile::TempDir);
 
 impl Results {
@@ -32,7 +32,7 @@ impl Results {
         Results(folder)
     }
 
-    /// The same without an option that tells what was done.
+    /// Returns the results without an option that describes the load.
     fn without(self, option: &str) -> Results {
         let path = self.0.path().join("r.json");
         let told = std::fs::read_to_string(&path).expect("results");
@@ -46,7 +46,7 @@ impl Results {
         self
     }
 
-    /// What `explain` says with this drive.
+    /// Returns the output of `explain` with this drive.
     pub(crate) fn explained(&self, drive: &str) -> Value {
         let args = ["explain", "r.json", drive, "--seeds", "1", "--json"];
         let mut all = explained(self.0.path(), &args);
@@ -64,7 +64,7 @@ pub(crate) fn bound(answer: &Value) -> &str {
     answer["bound"]["by"].as_str().expect("a word")
 }
 
-/// The conditions that explain it, of which the model agrees with what was measured.
+/// Returns the explaining conditions, under which the model agrees with the measurement.
 fn causes(answer: &Value) -> Vec<&str> {
     assert_eq!(answer["model"]["agrees"], true, "{}", answer["model"]);
     let causes = answer["model"]["explained_by"].as_array();
@@ -72,7 +72,7 @@ fn causes(answer: &Value) -> Vec<&str> {
     causes.filter_map(Value::as_str).collect()
 }
 
-/// By how much a run is faster without an option.
+/// Returns the factor by which a run is faster without an option.
 fn factor(answer: &Value, key: &str) -> f64 {
     let options = answer["model"]["options"].as_array().expect("a list");
     let found = options.iter().find(|trial| trial["key"] == key);
@@ -115,7 +115,7 @@ fn a_queue_is_told_from_a_thread_and_what_reaches_the_rating_does() {
     assert!(factor(&answer, "depth") < 1.1);
 }
 
-/// What the file does not tell is found by what it does.
+/// Conditions that are not in the file are found by their effect.
 #[test]
 fn a_condition_that_the_file_does_not_tell_is_found() {
     let new = Results::of(
@@ -124,7 +124,7 @@ fn a_condition_that_the_file_does_not_tell_is_found() {
     );
     let answer = new.explained("950pro-256");
     assert!(causes(&answer).contains(&"fresh"));
-    // The same drive, its state known.
+    // The same drive, with a known state.
     let args = [
         "explain",
         "r.json",
@@ -192,7 +192,7 @@ fn a_condition_that_the_file_does_not_tell_is_found() {
     assert_eq!((bound(answer), causes(answer)), ("link", vec!["link-half"]));
 }
 
-/// Neither alone does what was measured, both together do.
+/// Neither condition alone explains the measurement, both together do.
 #[test]
 fn two_conditions_at_once_are_told_from_each_alone() {
     let held = ["--iodepth=64", "--power-limit", "12W", "--offset=512"];
@@ -205,7 +205,7 @@ fn two_conditions_at_once_are_told_from_each_alone() {
     assert_eq!(to_tell.map(Vec::len), Some(2));
 }
 
-/// fio's log of a run, out of what `drivelab run --over-time` writes.
+/// Returns fio's log of a run, made from the output of `drivelab run --over-time`.
 fn log_of(over_time: &Path, column: &str) -> String {
     let table = std::fs::read_to_string(over_time).expect("a table");
     let mut lines = table.lines();
@@ -223,7 +223,7 @@ fn log_of(over_time: &Path, column: &str) -> String {
     lines.collect()
 }
 
-/// A new drive's SLC cache is full after what its file says it takes.
+/// A new drive's SLC cache is full after the number of bytes in its file.
 #[test]
 fn a_full_slc_cache_is_told_from_a_log() {
     let options = [
@@ -252,7 +252,7 @@ fn a_full_slc_cache_is_told_from_a_log() {
     );
 }
 
-/// Reads fill no cache and need no blocks.
+/// Reads fill no cache and need no free blocks.
 #[test]
 fn reads_that_become_slower_are_heat_or_somebody_else() {
     let results = Results::of("p4800x-375", &["--rw=randread", "--iodepth=16"]);
@@ -276,7 +276,8 @@ fn reads_that_become_slower_are_heat_or_somebody_else() {
     assert!(said.contains("nvme smart-log"), "{said}");
 }
 
-/// A minute at the full rate, then to and fro: what reads do so is heat or somebody else, and the model says what heat would be.
+/// A minute at the full rate, then alternation: for reads the cause is heat or another user, and the model gives the
+/// conditions for heat.
 #[test]
 fn a_rate_that_swings_is_held_against_heat() {
     let results = Results::of("p4800x-375", &["--rw=randread", "--iodepth=16"]);
@@ -302,7 +303,7 @@ fn a_rate_that_swings_is_held_against_heat() {
         answer["measured"]["steadiness"]["swings"]["falls"], 7,
         "{answer}"
     );
-    // What is left of the rate keeps the drive at its limit in the air that is named.
+    // In the named air, the remaining rate keeps the drive at its limit.
     let figure = |value: &Value| value.as_f64().expect("a figure");
     let (heat, fall) = (&answer["model"]["heat"], &change["as_heat"]);
     let (air, watts) = (figure(&fall["air_celsius"]), figure(&fall["watts"]));
@@ -311,7 +312,7 @@ fn a_rate_that_swings_is_held_against_heat() {
         (air + 2.5 * watts - figure(&heat["throttles_celsius"])).abs() < 0.1,
         "{fall}"
     );
-    // In such air the drive throttles by its own figures, and without --log they are told too.
+    // In such air the drive throttles by its own figures, and these are shown without --log too.
     let hot = format!("thermal.ambient={air}C");
     let args = ["explain", "r.json", "--set", &hot, "--json"];
     let hot = explained(folder, &[&args[..], &drive].concat());
@@ -325,7 +326,7 @@ fn a_rate_that_swings_is_held_against_heat() {
     assert!(said.contains("heat, by arithmetic: at"), "{said}");
 }
 
-/// Writes that go on at the full rate for longer than a cache holds are no cache's.
+/// A cache cannot explain writes that stay at the full rate for longer than it can hold.
 #[test]
 fn swings_of_writes_beyond_the_cache_are_heat() {
     let options = [
@@ -337,7 +338,7 @@ fn swings_of_writes_beyond_the_cache_are_heat() {
     ];
     let results = Results::of("960evo-250", &options);
     let folder = results.0.path();
-    // Of the mean rate of the file, half again as much for so many seconds and a third of it for as many.
+    // Relative to the mean rate of the file: 1.5 times for a number of seconds, and a third for as many.
     let causes = |seconds: u32| {
         let line = |half: u32| {
             let rate = if (half / 2 / seconds) % 2 == 0 {
@@ -358,7 +359,7 @@ fn swings_of_writes_beyond_the_cache_are_heat() {
     assert_eq!(causes(12), r#"["emptying","heat","others"]"#);
 }
 
-/// What the file does tell is taken away, and the rate rises.
+/// Options in the file are removed, and the rate rises.
 #[test]
 fn an_option_that_holds_a_run_back_is_found() {
     let odd = Results::of("p4800x-375", &[&DEEP[..], &["--blockalign=512"]].concat());
@@ -568,7 +569,7 @@ fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
         assert!(said.contains(part), "{part}: {said}");
     }
 
-    // Figures without options: by the file alone something, with a drive nothing.
+    // Figures without options: something by the file alone, nothing with a drive.
     let bare = r#"{"jobs": [{"jobname": "a", "read": {"iops": 1000.0, "total_ios": 9000, "lat_ns": {"mean": 64000.0}}}]}"#;
     std::fs::write(folder.path().join("bare.json"), bare).expect("a folder of our own");
     let output = drivelab_in(folder.path(), &["explain", "bare.json"]);

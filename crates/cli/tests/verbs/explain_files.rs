@@ -1,9 +1,11 @@
-//! `drivelab explain` on syncs, on files with several results, and on what a terminal or a reader of UTF-8 must not get.
+//! `drivelab explain` on syncs, on files with several results, and on characters that a terminal or a UTF-8 reader
+//! must not receive.
 
 use crate::explain::{Results, bound, explained};
 use crate::rig::{drivelab_in, text};
 
-/// A flush of this drive takes milliseconds: with syncs timed by fio and with O_DSYNC, whose time only the model tells.
+/// A flush of this drive takes milliseconds: with syncs timed by fio, and with O_DSYNC, whose time only the model
+/// shows.
 #[test]
 fn a_run_that_syncs_is_bound_by_that_and_not_told_to_add_threads() {
     let each = ["--rw=write", "--bs=4k", "--runtime=1s", "--ioengine=psync"];
@@ -26,7 +28,7 @@ fn a_run_that_syncs_is_bound_by_that_and_not_told_to_add_threads() {
     }
 }
 
-/// As `fio --status-interval` and files that are appended to have them; and what a terminal must not receive.
+/// Results of `fio --status-interval`, files that are appended to, and characters that a terminal must not receive.
 #[test]
 fn the_last_of_several_results_counts_and_names_are_harmless() {
     let slow = Results::of("p4800x-375", &["--rw=randread", "--iodepth=1"]);

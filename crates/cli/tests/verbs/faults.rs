@@ -1,4 +1,4 @@
-//! `--fault` of run and replay: phases are told, and what a run cannot have is refused with its line.
+//! `--fault` of run and replay: phases are shown, and impossible faults are refused with their line.
 
 use serde_json::Value;
 use std::fs;
@@ -110,7 +110,8 @@ fn what_a_run_cannot_have_is_refused_with_its_line() {
     );
 }
 
-/// Nodes that stand for others take a fault for all of them: data that one node's fault would leave are lost, and that is said.
+/// A node that represents several has a fault for all of them: data that a single node's fault would leave is lost,
+/// and a note states that.
 #[test]
 fn a_fault_of_a_folded_cluster_is_said_to_strike_all_that_a_node_stands_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -129,7 +130,7 @@ fn a_fault_of_a_folded_cluster_is_said_to_strike_all_that_a_node_stands_for() {
     assert!(!said.contains("strikes"), "{said}");
 }
 
-/// Counts and rates: the same script and seed give the same bytes, another seed draws other errors.
+/// Counts and rates: the same script and seed give the same bytes; another seed draws other errors.
 #[test]
 fn a_run_with_counts_and_rates_is_the_same_again_with_its_seed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
-//! `drivelab run` beside the real fio: the same job files are accepted, the same options mean the same, and the output
-//! has the same keys and lines. fio's own tool and fio-plot read it.
+//! `drivelab run` compared with the real fio: the same job files are accepted, the same options have the same meaning,
+//! and the output has the same keys and lines. fio's own tool and fio-plot can read it.
 //!
-//! Where fio is not installed, these tests say so and pass; with `DRIVELAB_REQUIRE_TOOLS=1` (as in CI) they fail.
+//! If fio is not installed, these tests report that and pass; with `DRIVELAB_REQUIRE_TOOLS=1` (as in CI) they fail.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -54,7 +54,7 @@ fn job_files_are_read_as_they_are() {
     insta::assert_snapshot!(warnings);
 }
 
-/// Options, one set a job, whose meaning both show in their first lines.
+/// Options, one set per job, whose meaning both programs show in their first lines.
 const SHOWN: &[&str] = &[
     "rw=randread\nbs=4kib,8k,512",
     "readwrite=readwrite\nblocksize=16k",
@@ -85,14 +85,14 @@ fn options_mean_what_they_mean_to_fio() {
     let file = |engine: &str, size: &str| {
         let mut jobs = format!("[global]\nioengine={engine}\ndirect=1\nsize={size}\n");
         for (index, options) in SHOWN.iter().enumerate() {
-            // fio takes 4kib for 4000 bytes, which no drive can move: that is another test.
+            // fio takes 4kib as 4000 bytes, which no drive can transfer: another test covers that.
             jobs.push_str(&format!("[j{index}]\n{}\n", options.replace("4kib", "4k")));
         }
         let path = folder.path().join(format!("{engine}.fio"));
         fs::write(&path, jobs).expect("written");
         path.to_str().expect("UTF-8").to_owned()
     };
-    // The heads of jobs, without the engine.
+    // The first lines of jobs, without the engine.
     let heads = |output: &Output| -> Vec<String> {
         text(&output.stdout)
             .lines()
@@ -157,7 +157,7 @@ fn a_command_line_leaves_fios_options_in_json() {
     assert_eq!(of(&run(&words)), of(&theirs));
 }
 
-/// A job that both run. fio does it on a small file; ours takes as long in virtual time.
+/// A job that both run. fio runs it on a small file; drivelab takes the same virtual time.
 const BOTH: &str = "\
 [global]
 ioengine=libaio
@@ -200,12 +200,12 @@ latency_target=10s
 latency_window=100ms
 ";
 
-/// Runs [`BOTH`] for real and simulated.
+/// Runs [`BOTH`] with fio and simulated.
 fn both(format: &str) -> (String, String) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("both.fio");
     fs::write(&path, BOTH).expect("written");
-    // fio says so when it must lay a file out first.
+    // fio prints a line if it must lay a file out first.
     fs::write(folder.path().join("data"), vec![0; 4 << 20]).expect("written");
     let path = path.to_str().expect("UTF-8");
     let format = format!("--output-format={format}");
@@ -224,7 +224,7 @@ fn both(format: &str) -> (String, String) {
     )
 }
 
-/// Every path of keys. Elements of an array count as one; a bucket's name stands for all that are buckets of fio's.
+/// Collects every path of keys. Elements of an array count as one; one bucket's name represents all of fio's buckets.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -252,7 +252,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether `name` is the middle of a bucket as fio's `stat.h` describes them.
+/// Checks whether `name` is the middle of a bucket as described in fio's `stat.h`.
 fn is_bucket(name: &str) -> bool {
     let Ok(middle) = name.parse::<u64>() else {
         return false;
@@ -273,7 +273,7 @@ fn compare_json(format: &str) {
         let start = text.find("\n{").map_or(0, |start| start + 1);
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         let mut value = values.next().expect("one value").expect("JSON");
-        // What the disk under fio's file is called and made of is the machine's affair.
+        // The name and structure of the disk under fio's file depend on the machine.
         let disks = value
             .as_object_mut()
             .expect("an object")
@@ -310,7 +310,7 @@ fn json_plus_has_fios_keys() {
     compare_json("normal,json+");
 }
 
-/// A line without its figures: what stands before the first `=` or `:`, and units by kind.
+/// Returns a line without its figures: the text before the first `=` or `:`, and units by kind.
 fn shape(line: &str) -> String {
     let head = line.split(['=', '|']).next().unwrap_or(line);
     let head = if head.contains("(groupid") {
@@ -334,8 +334,8 @@ fn text_has_fios_lines() {
     let shapes = |text: &str| -> Vec<String> {
         let mut shapes: Vec<String> = text
             .lines()
-            // How many lines a distribution takes depends on it; the disk's name is the machine's; and fio shows `bw` and
-            // `iops` of a thread that ran long enough.
+            // The number of lines of a distribution depends on it; the disk's name depends on the machine; and fio
+            // shows `bw` and `iops` of a thread that ran long enough.
             .take_while(|line| !line.starts_with("Disk stats"))
             .filter(|line| {
                 !line.starts_with("  lat (")

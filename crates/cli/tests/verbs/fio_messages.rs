@@ -1,4 +1,4 @@
-//! What `drivelab run` says of jobs that cannot be run, or that count nothing.
+//! Messages of `drivelab run` on jobs that cannot be run, or that count nothing.
 
 use crate::rig::{run, text};
 

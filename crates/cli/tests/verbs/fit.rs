@@ -1,4 +1,4 @@
-//! `drivelab fit`: what it must not do to files.
+//! `drivelab fit`: files that it must not change.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The first screens: help that is laid out as it was written, and examples of documents that do what they say.
+//! The first screens: help keeps its layout, and examples in documents work as described.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn help(of: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("help is UTF-8")
 }
 
-/// Lines wider than the 100 columns that clap wraps to would be broken in the middle of an example.
+/// Lines wider than the 100 columns that clap wraps to would be wrapped within an example.
 #[test]
 fn no_example_is_broken_over_two_lines() {
     let verbs = [
@@ -48,7 +48,8 @@ fn no_example_is_broken_over_two_lines() {
         let text = help(&screen);
         let (_, examples) = text.split_once("\nExamples:\n").expect("examples");
         let mut continued = false;
-        // Examples may be parted by empty lines; the first that begins with neither a space nor nothing ends them.
+        // Examples may be separated by empty lines; the first non-empty line that does not begin with a space ends
+        // them.
         let examples = examples.lines().take_while(|line| {
             let first = line.chars().next();
             first.is_none_or(|first| first == ' ')
@@ -62,7 +63,7 @@ fn no_example_is_broken_over_two_lines() {
     }
 }
 
-/// A line break that stands in a paragraph leaves a line of one or two words after wrapping.
+/// A line break within a paragraph leaves a line of one or two words after wrapping.
 #[test]
 fn paragraphs_after_the_examples_have_no_short_lines_within() {
     for verb in [
@@ -97,7 +98,7 @@ fn paragraphs_after_the_examples_have_no_short_lines_within() {
     }
 }
 
-/// Without an end such a job reads the whole drive once, which takes minutes.
+/// Without an end, such a job reads the whole drive once, which takes minutes.
 #[test]
 fn jobs_in_documents_are_read_without_a_warning() {
     let mut found = 0;
@@ -107,7 +108,7 @@ fn jobs_in_documents_are_read_without_a_warning() {
     ] {
         let lines = text.lines().flat_map(|line| line.split('`'));
         let runs = lines.filter_map(|line| line.split_once(" run "));
-        // Those without a job file, of which there is none here.
+        // Those without a job file, which does not exist here.
         for job in runs.filter(|(_, words)| words.contains("--rw=")) {
             let mut command = Command::new(cargo_bin!("drivelab"));
             let words = job.1.split_whitespace();
@@ -160,7 +161,7 @@ fn completions_and_manual_pages_have_every_verb() {
     }
 }
 
-/// bash takes the script, and completes a verb and an option by it.
+/// bash accepts the script, and completes a subcommand and an option with it.
 #[test]
 fn bash_completes_verbs_and_options() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

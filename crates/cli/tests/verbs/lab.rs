@@ -1,4 +1,4 @@
-//! `drivelab lab`: it replaces nothing, refuses what a page cannot have, and its page's files and command give the
+//! `drivelab lab`: it replaces no file, refuses unsupported arguments, and its page's files and command give the
 //! figures that the page shows.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `drivelab life` at rates beyond what a drive can do.
+//! `drivelab life` at rates above a drive's maximum.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
 }
 
-/// What more than a hundred threads would have to write is written by a hundred, each in a range of its own: a drive that
-/// is asked for more than it can do does what it can.
+/// Rates that need more than a hundred threads are written by a hundred, each in its own range: a drive below the
+/// requested rate runs at its maximum.
 #[test]
 fn life_at_more_than_a_drive_writes_is_that_at_all_it_writes() {
     let written = |rate: &str| {
@@ -45,8 +45,8 @@ fn seed(name: &str) -> String {
     )
 }
 
-/// Of real drives the one that ends first is first: in the sentence, the table, JSON and CSV. 200 of 600 TB in 2 years leave
-/// 4 years; Percentage Used 50 in a year leaves one year.
+/// The real drive that ends first is first in the sentence, the table, JSON and CSV. 200 of 600 TB in 2 years leave 4
+/// years; Percentage Used 50 in a year leaves one year.
 #[test]
 fn life_of_real_drives_names_the_one_that_ends_first() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! `drivelab measure` on a block device of this machine's kernel, where it lets us make a loop device.
+//! `drivelab measure` on a block device of this machine's kernel, if it permits creating a loop device.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use crate::measure::{expect, json};
 use crate::rig::{drivelab_in, installed, text};
 
-/// A loop device, which is given back in the end.
+/// A loop device, which is released at the end.
 struct Loop(String);
 
 impl Loop {
-    /// Of this file; `None` where the machine does not let us.
+    /// Returns a loop device for this file; `None` if the machine does not permit it.
     fn of(file: &Path) -> Option<Loop> {
         let made = Command::new("losetup")
             .args(["--find", "--show"])
@@ -37,7 +37,7 @@ impl Drop for Loop {
     }
 }
 
-/// Starts the program on a terminal, whose text goes to the file `told`.
+/// Starts the program on a terminal, whose text is written to the file `told`.
 fn on_a_terminal(folder: &Path, args: &[&str]) -> Child {
     let words: Vec<String> = args.iter().map(|it| format!("'{it}'")).collect();
     let line = format!(
@@ -54,8 +54,8 @@ fn on_a_terminal(folder: &Path, args: &[&str]) -> Child {
         .expect("a program")
 }
 
-/// On a block device of this machine's kernel: named by its file, held against others while it is written, and gone on with after
-/// Ctrl-C; the time left is told on a terminal.
+/// On a block device of this machine's kernel: named by its file, protected against other uses while it is written,
+/// and resumed after Ctrl-C; the remaining time is shown on a terminal.
 #[test]
 fn a_loop_device_is_measured_stopped_and_gone_on_with() {
     if !installed("fio") || !installed("script") || !installed("mkfs.ext4") {
@@ -92,7 +92,7 @@ fn a_loop_device_is_measured_stopped_and_gone_on_with() {
         said.contains("signatures: ext4") && said.contains(&format!("--destroy-data '{name}'")),
         "{said}"
     );
-    // On a terminal, so that it tells the time left; stopped once it has steps.
+    // On a terminal, so that it shows the remaining time; stopped after it has steps.
     let mut child = on_a_terminal(folder.path(), &named);
     let steps = || {
         let text = fs::read_to_string(folder.path().join("m.json")).unwrap_or_default();

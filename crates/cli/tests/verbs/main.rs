@@ -1,4 +1,4 @@
-//! The verbs that run to their end, from outside: output, files, messages and exit codes.
+//! Subcommands that run to their end, from outside: output, files, messages and exit codes.
 
 mod act;
 mod answers;

@@ -1,5 +1,5 @@
-//! `drivelab measure` with a fio that answers as it is told, and with the installed one on a file: refusals, rounds,
-//! interruptions, and the verbs that read what comes out.
+//! `drivelab measure` with a fake fio that returns prepared results, and with the installed one on a file: refusals,
+//! rounds, interruptions, and the subcommands that read the result.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 use crate::rig::{drivelab_in, installed, text};
 
-/// Answers at the rate that the file `rates` has in the line of its own count of calls, or 1000; a line `wait` is a call that
-/// goes on until it is ended.
+/// Returns the rate in the file `rates`, in the line of its own call number, or 1000; a line `wait` is a call that
+/// continues until it is ended.
 const FIO: &str = r#"#!/bin/sh
 folder=$(dirname "$0")
 case "$1" in
@@ -62,12 +62,12 @@ impl Bench {
         self.0.path().join(name)
     }
 
-    /// What fio is to answer, call by call.
+    /// Sets the results of fio, call by call.
     fn rates(&self, rates: &[&str]) {
         fs::write(self.path("rates"), rates.join("\n") + "\n").expect("a file");
     }
 
-    /// Names of the jobs that were called.
+    /// Returns the names of the jobs that were called.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         calls.lines().map(str::to_owned).collect()
@@ -91,7 +91,7 @@ impl Bench {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Files that are there beside those of the bench.
+    /// Returns the files besides those of the bench.
     fn files(&self) -> Vec<String> {
         let known = ["fio", "image", "rates", "calls"];
         let entries = fs::read_dir(self.0.path()).expect("a folder").flatten();
@@ -119,7 +119,7 @@ pub(crate) fn expect(output: &Output, code: i32) -> String {
     said
 }
 
-/// Rates of a fill, and of rounds of which the first five steady ones begin with the fourth.
+/// Rates of a fill, and of rounds; the first five steady ones begin with the fourth.
 const STEADY: [&str; 9] = [
     "9000", "8000", "5000", "3000", "1000", "1010", "990", "1000", "1005",
 ];
@@ -136,11 +136,11 @@ fn rounds_end_when_the_rate_is_steady() {
     let steps = document["steps"].as_array().expect("steps");
     assert_eq!(steps.len(), 1 + 8 + 15);
     assert_eq!(bench.calls().len(), steps.len());
-    // fio's JSON as it is: its numbers too.
+    // fio's JSON is unchanged, including its numbers.
     let write = &steps[4]["fio"]["jobs"][0]["write"];
     assert_eq!(write["lat_ns"]["mean"], 99000.25);
     assert_eq!(write["iops"], 1000.5);
-    // Each call has a seed of its own.
+    // Each call has its own seed.
     let mut seeds: Vec<&str> = steps
         .iter()
         .flat_map(|step| step["arguments"].as_array().expect("words"))
@@ -150,7 +150,7 @@ fn rounds_end_when_the_rate_is_steady() {
     seeds.dedup();
     assert_eq!(seeds.len(), steps.len());
     assert_eq!(bench.files(), ["m.json"]);
-    // What is complete is not measured again.
+    // A complete measurement is not repeated.
     let said = expect(&bench.measure(&FIT), 0);
     assert!(said.contains("goes on after 24 steps"), "{said}");
     assert_eq!(bench.calls().len(), 24);
@@ -172,7 +172,7 @@ fn what_is_never_steady_is_exit_code_3_and_a_whole_file() {
     assert_eq!(bench.calls().len(), 1 + 25 + 15);
 }
 
-/// Ctrl-C in a round, a failure in another step, and the same file in the end as without them.
+/// Ctrl-C in a round and a failure in another step give the same final file as without them.
 #[test]
 fn what_was_interrupted_goes_on_and_becomes_the_same_file() {
     let whole = Bench::new();
@@ -326,7 +326,7 @@ fn a_dry_run_prints_the_commands_and_does_nothing() {
     assert!(bench.calls().is_empty() && bench.files().is_empty());
 }
 
-/// Nothing writes to the disk that this machine runs from, whatever is said.
+/// Nothing writes to the disk that this machine runs from, whatever the arguments are.
 #[test]
 fn the_root_disk_is_refused() {
     let number = fs::metadata("/").expect("a root").dev();
@@ -350,7 +350,7 @@ fn the_root_disk_is_refused() {
     assert!(bench.calls().is_empty());
 }
 
-/// A file that the installed fio has measured in steps of this length, as `m.json` in a folder; `None` without fio.
+/// Returns a file measured by the installed fio in steps of this length, as `m.json` in a folder; `None` without fio.
 fn measured_file(runtime: &str) -> Option<TempDir> {
     if !installed("fio") {
         return None;
@@ -395,7 +395,7 @@ fn fio_measures_a_file() {
     assert!(image == vec![7; 16 << 20], "a plan that reads wrote");
 }
 
-/// What comes out is read by all that read fio's results.
+/// Every reader of fio's results can read the result.
 #[test]
 fn other_verbs_read_a_measurement() {
     let Some(folder) = measured_file("200ms") else {
@@ -453,7 +453,8 @@ fn other_verbs_read_a_measurement() {
     );
 }
 
-/// In short steps the bytes of I/Os that were in flight when fio began to count stand out; that is no contradiction.
+/// In short steps, bytes of I/Os that were in flight when fio began counting are noticeable; this is not a
+/// contradiction.
 #[test]
 fn steps_of_some_milliseconds_are_what_fio_wrote() {
     let Some(folder) = measured_file("40ms") else {
@@ -467,7 +468,8 @@ fn steps_of_some_milliseconds_are_what_fio_wrote() {
     assert!(!said.contains("bandwidth over IOPS"), "{said}");
 }
 
-/// Rates follow from the rounds; what is paced is compared at its share, and is no run for other readers.
+/// Rates follow from the rounds; rate-limited I/O is compared at its share, and other readers do not treat it as a
+/// run.
 #[test]
 fn paced_reads_are_measured_beside_writes() {
     if !installed("fio") {
@@ -539,7 +541,7 @@ fn paced_reads_are_measured_beside_writes() {
     assert_eq!(told["settings"]["share_of_saturation"], 0.8);
 }
 
-/// fio ends with a program that is killed, and does not go on writing.
+/// fio ends with a program that is killed, and does not continue writing.
 #[test]
 fn fio_does_not_outlive_a_killed_measurement() {
     if !installed("fio") || !installed("setpriv") {

@@ -27,7 +27,7 @@ fn a_flash_drive_falls_off_with_its_first_writes_and_says_so() {
     assert_eq!(answer["falls_off"]["read_percent"][0], 100);
     let iops = |at: usize| answer["points"][at]["iops"][0].as_f64().expect("a rate");
     assert!(iops(1) < 0.75 * iops(0));
-    // The ends are all of themselves, and reads alone have no writes.
+    // The ends are 100 % of themselves, and reads alone have no writes.
     assert_eq!(answer["points"][0]["of_ends"], 1.0);
     assert!(answer["points"][0]["write"].is_null());
     assert!(answer["points"][1]["write"]["p99_us"].is_number());
@@ -89,7 +89,7 @@ fn a_desktop_drive_falls_off_sooner_the_fuller_it_is() {
         let falls = &found["answers"][0]["at"][index]["falls_off"];
         falls[key][0].as_f64().unwrap_or_else(|| panic!("{falls}"))
     };
-    // A third of the cells that are not in use.
+    // A third of the unused cells.
     let (empty, full) = (at(0, "gb"), at(1, "gb"));
     assert!((270.0..340.0).contains(&empty), "{empty}");
     assert!((40.0..110.0).contains(&full), "{full}");

@@ -1,5 +1,5 @@
-//! What every verb that decides gives: a table that says model, seeds and the command that repeats it; the same as JSON with intervals;
-//! CSV; a page where a picture helps; exit code 3 when a limit is not met.
+//! Output of every deciding subcommand: a table with model, seeds and the command that repeats it; JSON with
+//! intervals; CSV; a page if a chart helps; exit code 3 if a limit is not met.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::rig::{drivelab, drivelab_in, text};
 
-/// A verb with a short question, and what makes its answer no.
+/// A subcommand with a short question, and arguments for which a limit is not met.
 struct Verb {
     asked: &'static [&'static str],
     missed: &'static [&'static str],
@@ -87,7 +87,7 @@ const VERBS: [Verb; 6] = [
     },
 ];
 
-/// Reads, and every fourth a write, of an hour's beginning.
+/// Returns reads, and every fourth request a write, at the beginning of an hour.
 fn trace(requests: u32) -> String {
     let mut text = String::new();
     for index in 0..requests {
@@ -105,7 +105,7 @@ fn trace(requests: u32) -> String {
     text
 }
 
-/// A folder with a trace and a run's results.
+/// Returns a folder with a trace and a run's results.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     std::fs::write(folder.path().join("t.csv"), trace(4_000)).expect("a folder of our own");
@@ -213,7 +213,7 @@ fn every_verb_gives_table_json_csv_page_and_exit_code() {
     }
 }
 
-/// A published table has no page, and is as CSV what it is on the terminal.
+/// A published table has no page, and its CSV has the content of the terminal output.
 #[test]
 fn a_published_table_is_written_as_csv() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
@@ -248,7 +248,7 @@ fn a_trace_is_chosen_for_by_latency_and_told_how_long_drives_last() {
     let all = json["answers"]["candidates"]
         .as_array()
         .expect("candidates");
-    // It sets its own pace: 1,000 requests a second; what tells drives apart is latency.
+    // It has its own pace of 1,000 requests per second; drives are distinguished by latency.
     for one in all {
         let iops = one["iops"].as_f64().expect("a rate");
         assert!((iops / 1000.0 - 1.0).abs() < 0.01, "{iops}");
@@ -264,7 +264,7 @@ fn a_trace_is_chosen_for_by_latency_and_told_how_long_drives_last() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let written = json["answers"][0]["parts"][0]["written"]["mb_s"][0].as_f64();
-    // A quarter of 1,000 a second, 4096 B each.
+    // A quarter of 1,000 per second, 4096 B each.
     assert!(
         (written.expect("a rate") / 1.024 - 1.0).abs() < 0.01,
         "{written:?}"

@@ -1,4 +1,5 @@
-//! Pools as a user names them: in every verb as drives, shown with what they promise, refused where they cannot be.
+//! Pools as a user names them: used as drives in every subcommand, shown with their durability guarantee, refused
+//! where unsupported.
 
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ const RUN: [&str; 7] = [
     "--output-format=json",
 ];
 
-/// A stripe of the P3608's two controllers is what the catalogue has as a RAID-0: the same output, to the byte.
+/// A stripe of the P3608's two controllers equals the RAID-0 in the catalogue: the same output, to the byte.
 #[test]
 fn a_stripe_does_what_a_raid_0_of_the_same_drives_does() {
     let run = |drive: &str| {
@@ -46,7 +47,8 @@ fn a_pool_tells_its_tree_and_what_it_promises() {
     assert_eq!(told, 2 * 99_999_997_952 + 10 * 800_000_000_000);
 }
 
-/// What `run` tells of random I/O on a mirror, with the lines of the table over time but for its head.
+/// Returns the output of `run` for random I/O on a mirror, with the number of lines of the table over time without its
+/// header.
 fn mirrored(way: &str) -> (Value, usize) {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let table = folder.path().join("over-time.csv");
@@ -70,13 +72,13 @@ fn mirrored(way: &str) -> (Value, usize) {
     (told, lines.count())
 }
 
-/// The sum of a column over time.
+/// Returns the sum of a column over time.
 fn sum_over_time(told: &Value, column: &str) -> f64 {
     let values = told["over_time"][column].as_array().expect(column);
     values.iter().filter_map(Value::as_f64).sum()
 }
 
-/// Each leg of a mirror is written all that was, and its reads are shared out.
+/// Each member of a mirror receives all writes, and reads are distributed.
 #[test]
 fn a_run_tells_what_each_member_did() {
     let moved = |way: &str, key: &str| -> [u64; 2] {

@@ -9,7 +9,8 @@ use tempfile::NamedTempFile;
 
 use crate::rig::{drivelab, text};
 
-/// 2,000 requests of MSR's kind, 100 µs apart, each with 250 µs of recorded response; every fourth a write.
+/// Returns 2,000 requests in MSR's format, 100 µs apart, each with 250 µs of recorded response time; every fourth is a
+/// write.
 fn trace() -> NamedTempFile {
     let mut rows = String::new();
     for index in 0..2_000u64 {
@@ -54,7 +55,7 @@ fn the_table_has_each_drive_and_what_was_recorded() {
         table.contains("MSR Cambridge CSV, 2,000 requests over 0.200 s"),
         "{table}"
     );
-    // 1,500 reads have ten samples beyond p99 and not beyond p99.9.
+    // 1,500 reads have ten samples beyond p99, but not beyond p99.9.
     let recorded = table
         .lines()
         .find(|line| line.contains("as recorded"))
@@ -217,7 +218,7 @@ fn a_drive_that_is_too_small_says_so_and_the_others_go_on() {
         message.contains("beyond the end of optane-memory-16"),
         "{message}"
     );
-    // Nothing is printed where there is nothing.
+    // Nothing is printed if there is nothing.
     let output = replay(&beyond, &drives[..2]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
 }
@@ -236,7 +237,7 @@ fn a_trace_without_times_goes_as_fast_as_the_depth_allows() {
     let (one, alone) = paced(&[]);
     let (eight, together) = paced(&["--depth", "8"]);
     assert_eq!((one, eight), (1.into(), 8.into()));
-    // All at once they would wait for each other.
+    // All at once, they would wait for each other.
     assert!(alone < 20.0 && alone < together, "{alone} {together}");
     let output = replay(&log, &["--drive", "p4800x-375"]);
     assert!(text(&output.stdout).contains("note: the trace has an order and no times"));

@@ -1,4 +1,4 @@
-//! `drivelab reproduce`, `fit` and `refit` as users call them: what they print, what they write, how they end.
+//! `drivelab reproduce`, `fit` and `refit` as users run them: output, written files, exit codes.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn drivelab(args: &[&str]) -> (i32, String, String) {
     )
 }
 
-/// A ledger with one row, whose published value is `published`.
+/// Returns a ledger with one row, whose published value is `published`.
 fn ledger(folder: &TempDir, published: &str) -> String {
     let path = folder.path().join("mine.toml");
     let text = format!(
@@ -68,7 +68,7 @@ fn models_are_compared_with_a_formula_of_data_sheets() {
     assert_eq!(code, 0, "no row is judged: {said}");
     let line = out.lines().find(|line| line.contains("mean and median"));
     let line = line.unwrap_or_else(|| panic!("no line of means: {out}"));
-    // Rated 10 us, so the formula is off by half.
+    // Rated 10 us, so the error of the formula is one half.
     assert!(line.contains(" 1 ") && line.contains("50.0 %"), "{line}");
     assert!(
         out.contains("Not compared: 1 predicted rows (1: the drive's file has no"),
@@ -128,7 +128,7 @@ fn files_that_cannot_be_written_are_told_before_the_runs() {
     assert_eq!(fs::read_dir(folder.path()).expect("ours").count(), 1);
 }
 
-/// A fit of this drive to what cannot be read.
+/// Returns arguments of a fit of this drive to an unreadable file.
 fn fit<'a>(base: &'a str, output: &'a str) -> [&'a str; 6] {
     let measured = "/nowhere.json";
     ["fit", base, "--measured", measured, "--output", output]
@@ -166,7 +166,7 @@ fn bad_usage_is_exit_code_2() {
     }
 }
 
-/// The fit does not begin from the catalogue's value, and must come back to it.
+/// The fit does not begin with the catalogue's value, and must find it.
 #[test]
 fn a_fit_of_the_catalogue_is_made_again() {
     let args = [
@@ -189,7 +189,7 @@ fn a_fit_of_the_catalogue_is_made_again() {
     assert!(!out.contains("not searched"), "{out}");
 }
 
-/// Jobs measured in the model are fio's results to the fit: it must give back the drive they came from.
+/// Jobs simulated with the model are fio's results for the fit, which must find the drive again.
 #[test]
 fn a_drive_is_fitted_to_the_output_of_run() {
     let folder = TempDir::new().expect("a folder");

@@ -34,7 +34,8 @@ fn writes_page_and_data_and_prints_a_table() {
     let table = text(&output.stdout);
     assert!(table.contains("4 KiB random read, QD1: mean") && table.contains("optane-memory-16"));
     assert!(table.contains("out.html") && table.contains("out.json"));
-    // A drive of the catalogue has an article, one that its user has named has none (`study`'s test of the verdict).
+    // A catalogue drive has an article; one that its user has named has none (tested in `study`'s test of the
+    // verdict).
     assert!(table.contains("At QD1 the RAM disk answers"), "{table}");
     let mine = table
         .lines()
@@ -56,7 +57,7 @@ fn writes_page_and_data_and_prints_a_table() {
     assert!(lines.starts_with("drive,host,chapter,point,direction,"));
     let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 4, "no temporary file is left");
-    // The same again is the same bytes; another seed is not.
+    // A repetition gives the same bytes; another seed does not.
     let first = std::fs::read(folder.path().join("out.html")).unwrap();
     review(folder.path(), &args);
     assert_eq!(
@@ -167,14 +168,14 @@ fn settings_of_the_drives_are_obeyed_and_shown() {
         serde_json::json!(["power limit 12 W", "blocks of 4096 B"])
     );
     assert!(page.contains("Set on the drive: power limit 12 W, blocks of 4096 B."));
-    // What is smaller than a block is not measured.
+    // I/O smaller than a block is not measured.
     let results = |data: &Value| -> Vec<bool> {
         let points = data["chapters"][0]["points"].as_array().unwrap().iter();
         points.map(|point| point["results"][0].is_null()).collect()
     };
     assert!(results(&plain).iter().all(|missing| !missing));
     assert!(results(&limited).contains(&true) && results(&limited).contains(&false));
-    // Only writes at full speed need more than 12 W; runs are so short that the governor lets most of them through.
+    // Only writes at full speed need more than 12 W; runs are so short that the governor does not limit most of them.
     assert!(
         most(&limited) < 0.95 * most(&plain),
         "{} of {}",

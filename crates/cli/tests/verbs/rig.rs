@@ -6,34 +6,34 @@ use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 
-/// `drivelab` with these arguments, to its end.
+/// Runs `drivelab` with these arguments, to its end.
 pub(crate) fn drivelab(args: &[&str]) -> Output {
     drivelab_in(Path::new("."), args)
 }
 
-/// The same, called in this folder.
+/// Runs `drivelab` in this folder.
 pub(crate) fn drivelab_in(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(cargo_bin!("drivelab"));
     let output = command.args(args).current_dir(folder).output();
     output.expect("the binary runs")
 }
 
-/// `drivelab run` on a RAM disk.
+/// Runs `drivelab run` on a RAM disk.
 pub(crate) fn run(args: &[&str]) -> Output {
     drivelab(&[&["run", "--drive", "ram-disk"], args].concat())
 }
 
-/// What was printed.
+/// Returns the output as text.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output is UTF-8")
 }
 
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+/// Reports that a test is skipped, in a way that the test harness does not capture as it does `eprintln!`.
 pub(crate) fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-/// Whether this program can be called; if not, that is said, and is an error where tools are required.
+/// Checks whether this program can be called; if not, reports that, and fails if tools are required.
 pub(crate) fn installed(program: &str) -> bool {
     let is_there = Command::new(program).arg("--help").output().is_ok();
     if !is_there {

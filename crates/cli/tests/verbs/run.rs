@@ -1,4 +1,4 @@
-//! `drivelab run` beyond what fio has: options behind a job file and several drives at once.
+//! `drivelab run` beyond fio's functions: options after a job file, and several drives at once.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn json(folder: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Before the file and behind it: fio takes both for defaults that the file overrides; here the latter override it.
+/// Before and after the file: fio takes both as defaults that the file overrides; here the latter override the file.
 #[test]
 fn options_behind_a_job_file_override_it() {
     let folder = job_file();
@@ -40,7 +40,7 @@ fn options_behind_a_job_file_override_it() {
     let before = figures(&[&run[..], &["--iodepth=9", "--bs=4k", "a.fio"]].concat());
     assert_eq!(before[0].1, "4");
     assert_eq!(before[1].0, Some(500 * 65_536));
-    // The size gives way to none of the file's, the range included; the drive may stand anywhere.
+    // The size overrides all of the file's, including the range; the drive may be at any position.
     let behind = figures(&[
         "run",
         "a.fio",
@@ -55,7 +55,7 @@ fn options_behind_a_job_file_override_it() {
         (Some(500 * 4096), "9".into()),
     ];
     assert_eq!(behind, wanted);
-    // From the first name on it is another job.
+    // After the first name, options belong to another job.
     let another = figures(&[
         "run",
         "a.fio",
@@ -114,7 +114,7 @@ fn several_drives_give_one_table_and_one_document() {
         let mut entry = root["drives"][index].clone();
         let name = entry.as_object_mut().expect("an object").remove("drive");
         assert_eq!(name, Some(drive.into()));
-        // What stands beside it changes nothing.
+        // Other options do not change the result.
         assert_eq!(
             entry,
             json(folder.path(), &["run", "a.fio", "--drive", drive])
@@ -122,14 +122,14 @@ fn several_drives_give_one_table_and_one_document() {
     }
 }
 
-/// `--drive`, as before a job file and behind it, or an argument: where a drive stands changes nothing.
+/// `--drive` before and after a job file, or an argument: the position of a drive does not matter.
 #[test]
 fn drives_are_arguments_or_options() {
     let folder = job_file();
     let option = json(folder.path(), &["run", "a.fio", "--drive", "ram-disk"]);
     assert_eq!(option, json(folder.path(), &["run", "a.fio", "ram-disk"]));
     assert_eq!(option, json(folder.path(), &["run", "ram-disk", "a.fio"]));
-    // A drive is no job file: what stands behind it is a job's and overrides nothing.
+    // A drive is not a job file: options after it belong to a job and override nothing.
     let job = ["run", "ram-disk", "--rw=read", "--size=64m", "--direct=1"];
     assert_eq!(
         json(folder.path(), &job)["jobs"].as_array().map(Vec::len),
@@ -140,7 +140,7 @@ fn drives_are_arguments_or_options() {
         json(folder.path(), &both)["drives"][1]["drive"],
         "p4800x-375"
     );
-    // A file that has a drive's name does not hide the drive.
+    // A file with a drive's name does not hide the drive.
     fs::write(folder.path().join("ram-disk"), "no jobs").expect("a file");
     assert_eq!(option, json(folder.path(), &["run", "a.fio", "ram-disk"]));
 }
@@ -205,8 +205,8 @@ fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
     );
 }
 
-/// Threads start one after the other: in a short run most of them are not at work at once. The rate of all is what was done
-/// from the first start to the last completion, in every form of output.
+/// Threads start in sequence: in a short run most of them are not active at the same time. The total rate is computed
+/// from the first start to the last completion, in every output format.
 #[test]
 fn a_short_run_of_many_threads_is_no_faster_than_a_long_one() {
     let folder = TempDir::new().expect("a temporary folder");
@@ -262,7 +262,7 @@ fn a_short_run_of_many_threads_is_no_faster_than_a_long_one() {
     }
 }
 
-/// Drives begin as SNIA's tests of such a load would find them, and the first words say how.
+/// Drives begin in the state that SNIA's tests of such a load require, and the first lines state it.
 #[test]
 fn a_load_in_order_begins_on_a_drive_that_was_filled_in_order() {
     let rate = |rw: &str, more: &[&str]| {
@@ -301,7 +301,7 @@ fn a_load_in_order_begins_on_a_drive_that_was_filled_in_order() {
     assert_eq!(random, rate("--rw=randread", &["--state", "steady"]).0);
 }
 
-/// Heat is left out of runs: a figure of it that is set is not passed over in silence.
+/// Runs do not model heat: a thermal figure that is set causes a note.
 #[test]
 fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
     let run = [

@@ -1,10 +1,10 @@
-//! Settings of a drive on the command line: what they change in a run, and how they are refused.
+//! Settings of a drive on the command line: their effect in a run, and their refusals.
 
 use serde_json::Value;
 
 use crate::rig::drivelab;
 
-/// A short job on a P4800X 750 GB with more options; fio's JSON of it.
+/// Returns fio's JSON of a short job on a P4800X 750 GB with additional options.
 fn job(rw: &str, bs: &str, depth: &str, seconds: &str, more: &[&str]) -> Value {
     let (rw, bs) = (format!("--rw={rw}"), format!("--bs={bs}"));
     let (depth, runtime) = (format!("--iodepth={depth}"), format!("--runtime={seconds}"));
@@ -44,7 +44,7 @@ fn twelve_watts_slow_down_writes_and_not_reads() {
         rate(&job("write", "128k", "8", "2", &[]), "write"),
         rate(&job("write", "128k", "8", "2", &limited), "write"),
     );
-    // 9 W above idle make full speed, 6 are allowed.
+    // Full speed needs 9 W above idle; 6 are allowed.
     assert!((less / full - 6.0 / 9.0).abs() < 0.03, "{less} of {full}");
     let (full, less) = (
         rate(&job("read", "128k", "8", "1", &[]), "read"),
@@ -90,7 +90,7 @@ fn four_kibibyte_blocks_help_a_little() {
     );
 }
 
-/// A governor's limit is a figure as any other: set as one it does what its own option does, in every verb.
+/// A governor's limit is a normal figure: setting the figure equals its own option, in every subcommand.
 #[test]
 fn a_changed_figure_is_the_drives_own() {
     let set = ["--set", "xpoint.power.limit=12 W"];
@@ -171,7 +171,7 @@ fn values_of_the_wrong_form_are_bad_usage() {
     }
 }
 
-/// IOPS of random 4 KiB writes to a NAND drive, and bytes it programs for each that is written.
+/// Returns IOPS of random 4 KiB writes to a NAND drive, and its write amplification.
 fn overwritten(more: &[&str]) -> (f64, f64) {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let table = folder.path().join("table.csv");
@@ -205,7 +205,7 @@ fn overwritten(more: &[&str]) -> (f64, f64) {
     (figure("iops"), figure("write_amplification"))
 }
 
-/// What nobody has written is spare area; that a job leaves some of a full drive alone makes none.
+/// Never-written space is spare area; a part of a full drive that a job does not use is not.
 #[test]
 fn what_is_not_written_is_spare_area() {
     let (full, of_full) = overwritten(&[]);
@@ -220,7 +220,7 @@ fn what_is_not_written_is_spare_area() {
     assert_eq!(overwritten(&["--set", "overprovision=20%"]), trimmed);
 }
 
-/// Every verb that takes drives takes the conditions, and refuses what cannot be.
+/// Every subcommand that takes drives accepts the conditions, and refuses impossible ones.
 #[test]
 fn conditions_are_every_verbs() {
     for verb in [

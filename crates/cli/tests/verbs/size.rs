@@ -1,4 +1,5 @@
-//! `drivelab size`: an answer as JSON, a limit that is missed, and what it cannot size. Hits of a read cache are in `outputs.rs`.
+//! `drivelab size`: an answer as JSON, a missed limit, and unsupported places. The hit ratio of a read cache is tested
+//! in `outputs.rs`.
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ fn a_log_is_sized_and_a_limit_that_no_size_is_within_is_told() {
     let rows = json["answers"][0]["rows"].as_array().expect("sizes");
     assert!(rows.len() > 2, "{json}");
     assert!(rows.iter().all(|row| row["meets"] == false), "{json}");
-    // What is never full stays so with more.
+    // A log that is never full stays so with a larger size.
     let full = |row: &Value| row["never_full"] == false;
     assert!(rows.is_sorted_by_key(|row| !full(row)), "{json}");
     assert!(full(&rows[0]) && !full(&rows[rows.len() - 1]), "{json}");

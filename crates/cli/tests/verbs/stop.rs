@@ -1,4 +1,5 @@
-//! Ctrl-C: `run` prints what there is so far; what has nothing to print yet ends at once, and never within its results.
+//! Ctrl-C: `run` prints partial results; a subcommand without partial results ends at once, but never while writing
+//! its results.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::rig::text;
 
-/// Whether this process handles SIGINT (`SigCgt` of proc(5)).
+/// Checks whether this process handles SIGINT (`SigCgt` of proc(5)).
 fn handles_interrupts(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -20,7 +21,7 @@ fn handles_interrupts(pid: u32) -> bool {
     mask.is_some_and(|mask| mask & 1 << 1 != 0)
 }
 
-/// Ctrl-C, so long after the process handles it.
+/// Sends Ctrl-C this long after the process handles it.
 fn interrupt(child: &Child, after: Duration) {
     let begun = Instant::now();
     while !handles_interrupts(child.id()) && begun.elapsed() < Duration::from_secs(60) {
@@ -114,7 +115,7 @@ fn what_has_nothing_to_show_yet_ends_at_once_and_leaves_nothing() {
     }
 }
 
-/// The page goes into a pipe that is smaller than it, so it is being written for as long as nobody reads on.
+/// The page is written into a pipe that is smaller than the page, so writing lasts as long as the pipe is not read.
 #[test]
 fn results_that_are_being_written_are_written_whole() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! `drivelab sweep`: what it prints, what ends it, and that it goes on where it was.
+//! `drivelab sweep`: its output, its end, and that it resumes.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn begin(folder: &Path) -> Child {
     child.expect("the binary runs")
 }
 
-/// How many parts there are.
+/// Returns the number of stored parts.
 fn parts(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join("a.parquet.parts"));
     let names = entries.into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! `drivelab choose` for a trace: a place in a pool, drives that a trace is too large for, and a trace that was recorded.
+//! `drivelab choose` for a trace: a place in a pool, drives that are too small for a trace, and a recorded trace.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::rig::{drivelab_in, skipped, text};
 
-/// A trace of reads, and every fourth a write, a thousand a second, that begins so far in.
+/// Returns a folder with a trace of reads, and every fourth request a write, at 1,000 per second, beginning at `from`.
 fn folder(requests: u32, from: u64) -> TempDir {
     let mut lines = String::new();
     for index in 0..requests {
@@ -30,7 +30,7 @@ fn answer(folder: &Path, args: &[&str]) -> Value {
     json["answers"].take()
 }
 
-/// Names and percentiles, which few writes do not tell.
+/// Returns names and percentiles; with few writes, a percentile is unknown.
 fn candidates(answer: &Value) -> Vec<(&str, Option<f64>)> {
     let all = answer["candidates"].as_array().expect("a list").iter();
     let p99 = |one: &Value| one["p99_us"].as_f64();
@@ -38,7 +38,7 @@ fn candidates(answer: &Value) -> Vec<(&str, Option<f64>)> {
         .collect()
 }
 
-/// The disk alone stands beside it with each cache, and is the slowest.
+/// The disk alone is compared with each cache, and is the slowest.
 #[test]
 fn a_read_cache_is_chosen_for_a_trace() {
     let folder = folder(4_000, 0);
@@ -50,7 +50,7 @@ fn a_read_cache_is_chosen_for_a_trace() {
     assert_eq!(all[2].0, "none", "{all:?}");
     assert!(all[0].1.is_some() && all[2].1 > all[0].1, "{all:?}");
     assert_eq!(found["best"][2]["by"], "p99");
-    // Each says what loses data, as a pool does.
+    // Each states which failures lose data, as a pool does.
     let cached = &found["candidates"][0];
     assert!(cached["promise"].is_string(), "{cached}");
 }
@@ -80,7 +80,8 @@ fn a_drive_that_a_trace_is_too_large_for_is_not_chosen() {
     );
 }
 
-/// A web search of 60 s on several volumes, which side by side are larger than 16 GB, from `../shared/traces` beside the checkout.
+/// A web search of 60 s on several volumes, which together are larger than 16 GB, from `../shared/traces` next to the
+/// checkout.
 #[test]
 fn a_recorded_trace_is_chosen_for() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

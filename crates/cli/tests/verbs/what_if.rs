@@ -1,11 +1,11 @@
-//! `drivelab run` with the words that a page shows gives the figures that the page shows: the engine of pages and the
-//! program make the same scenario of them.
+//! `drivelab run` with the arguments that a page shows gives the page's figures: the page engine and the program make
+//! the same scenario from them.
 
 use page_engine::{Direction, Engine, Question};
 
 use crate::rig::drivelab_in;
 
-/// The figures of a run by the command, beside those of the engine: both with six digits.
+/// Compares the figures of a run by the command with those of the engine, both with six digits.
 fn compared(question: &Question) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut words = vec![

@@ -72,7 +72,7 @@ pub struct Measurement {
     pub name: String,
     /// Name of a drive of the catalogue.
     pub drive: String,
-    /// Set if the drive only represents something else, such as one of seven drives of which none is the limit. Rows
+    /// Set if the drive only represents something else, such as seven drives, none of which is the limit. Rows
     /// of this measurement are not evidence for the drive's own model.
     pub stands_for: Option<String>,
     /// Changed figures of the drive.

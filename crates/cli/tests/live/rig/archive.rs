@@ -1,5 +1,5 @@
-//! An archive that a kernel unpacks into its root: cpio, "newc", as the kernel's
-//! Documentation/driver-api/early-userspace/buffer-format.rst lays it out. Folders and plain files only.
+//! An archive that a kernel unpacks into its root: cpio, "newc", in the format of the kernel's
+//! Documentation/driver-api/early-userspace/buffer-format.rst. Folders and plain files only.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// Files in a folder, as one archive.
+/// Returns files in a folder, as one archive.
 pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     entry(&mut out, 1, FOLDER, name, &[]);
@@ -41,7 +41,7 @@ pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// A program at a place whose folder is there, as an archive.
+/// Returns a program at a path whose folder exists, as an archive.
 pub(crate) fn program(place: &str, contents: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     entry(&mut out, 1, PROGRAM, place, contents);
@@ -49,7 +49,7 @@ pub(crate) fn program(place: &str, contents: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Puts archives one after another; each begins at a multiple of four bytes.
+/// Concatenates archives; each begins at a multiple of four bytes.
 pub(crate) fn join(archives: &[&Path], last: &[u8], to: &Path) -> io::Result<()> {
     let mut out = fs::File::create(to)?;
     for path in archives {

@@ -1,11 +1,11 @@
-//! Certificates for TLS, made anew for each test.
+//! Certificates for TLS, created for each test.
 
 use std::fs;
 use std::path::Path;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// Makes an authority, a server (of `localhost` and 127.0.0.1) and a client in this folder, under the names that
+/// Creates an authority, a server (for `localhost` and 127.0.0.1) and a client in this folder, under the names that
 /// libnbd, nbdkit and qemu look for.
 pub(crate) fn make(folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");

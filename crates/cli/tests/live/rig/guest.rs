@@ -1,4 +1,4 @@
-//! A Linux that boots, runs a script and ends. Guests show that things are right, never how fast they are.
+//! A Linux guest that boots, runs a script and ends. Guests show correctness, never speed.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,10 +11,10 @@ use super::network::{GUEST, Network, SERVER, TAP};
 use super::process::{Ended, Running, call, mortal};
 use super::{archive, guest_file, has};
 
-/// What every script begins with.
+/// The beginning of every script.
 ///
-/// `host WORD` gives the word to the test and waits until the test has done its part. `file_systems DEVICE` makes ext4
-/// and XFS on it in turn, writes, mounts again, compares and trims.
+/// `host WORD` passes the word to the test and waits until the test has done its part. `file_systems DEVICE` creates
+/// ext4 and XFS on it in turn, writes, mounts again, compares and trims.
 const ENVIRONMENT: &str = r#"
 export PATH=/bin HOME=/tmp
 host() { echo "--host: $1--"; read -r _ < /dev/console; }
@@ -39,16 +39,16 @@ file_systems() { # DEVICE
 }
 "#;
 
-/// Which kernel.
+/// Kernel of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernel {
-    /// User-mode Linux: one processor, boots at once.
+    /// User-mode Linux: one processor, boots immediately.
     UserMode,
-    /// Debian's kernel in QEMU without KVM, with so many processors.
+    /// Debian's kernel in QEMU without KVM, with this number of processors.
     Emulated(u32),
 }
 
-/// A guest to be booted.
+/// A guest to boot.
 #[derive(Debug)]
 pub(crate) struct Guest<'a> {
     kernel: Kernel,
@@ -61,7 +61,7 @@ pub(crate) struct Guest<'a> {
 }
 
 impl<'a> Guest<'a> {
-    /// A guest with nothing attached.
+    /// Returns a guest without devices.
     pub(crate) fn new(kernel: Kernel) -> Guest<'a> {
         Guest {
             kernel,
@@ -74,38 +74,38 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// With fio in it.
+    /// Adds fio.
     pub(crate) fn with_fio(mut self) -> Guest<'a> {
         self.with_fio = true;
         self.memory_mib = self.memory_mib.max(512);
         self
     }
 
-    /// With what sets up the kernel's own tiers: mdadm, dmsetup, make-bcache.
+    /// Adds the tools that set up the kernel's own tiers: mdadm, dmsetup, make-bcache.
     pub(crate) fn with_tiers(mut self) -> Guest<'a> {
         self.with_tiers = true;
         self
     }
 
-    /// With drivelab itself, and what `measure` calls.
+    /// Adds drivelab itself, and the programs that `measure` calls.
     pub(crate) fn with_drivelab(mut self) -> Guest<'a> {
         self.with_drivelab = true;
         self.with_fio()
     }
 
-    /// In this network, in which `$SERVER` is the server.
+    /// Puts the guest into this network, in which `$SERVER` is the server.
     pub(crate) fn within(mut self, network: &'a Network) -> Guest<'a> {
         self.network = Some(network);
         self
     }
 
-    /// With a vhost-user-blk disk, `/dev/vda`; the next is `/dev/vdb`.
+    /// Adds a vhost-user-blk disk, `/dev/vda`; the next is `/dev/vdb`.
     pub(crate) fn with_disk(mut self, socket: PathBuf) -> Guest<'a> {
         self.disks.push(socket);
         self
     }
 
-    /// Whether this machine has what it takes; if not, that is said.
+    /// Checks whether this machine has everything that the guest needs; if not, reports that.
     pub(crate) fn is_there(&self) -> bool {
         let archives = guest_file("initramfs.cpio").is_some()
             && (!self.with_fio || guest_file("fio.cpio").is_some())
@@ -122,13 +122,13 @@ impl<'a> Guest<'a> {
         archives && kernel && has(&["unshare", "setpriv"])
     }
 
-    /// Boots it, runs the script (`sh`), and ends it.
+    /// Boots the guest, runs the script (`sh`), and ends the guest.
     #[track_caller]
     pub(crate) fn run(&self, script: &str, limit: Duration) -> Ended {
         self.run_with(script, limit, |word| panic!("nobody answers `host {word}`"))
     }
 
-    /// The same, and calls `host` with each word that the script gives by `host WORD`.
+    /// Runs the script, and calls `host` with each word that the script passes by `host WORD`.
     #[track_caller]
     pub(crate) fn run_with(
         &self,
@@ -193,10 +193,10 @@ impl<'a> Guest<'a> {
                 Err(code) => break code.parse().ok(),
             }
         };
-        // It has said all; if its disk is gone, it may never get to switch itself off.
+        // All output has arrived; if its disk is gone, it may never be able to shut down.
         let said = guest.said();
         guest.kill();
-        // What died in a part of the script has failed it all.
+        // A failure in a part of the script fails the whole script.
         let failed = said.contains("FAILED: ") && code == Some(0);
         Ended {
             code: if failed { Some(1) } else { code },
@@ -204,7 +204,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// A name space of processes takes the kernel's helpers with it when it ends.
+    /// When a PID namespace ends, the kernel's helper processes end with it.
     fn user_mode(&self, initramfs: &std::path::Path) -> Command {
         let own = ["--pid", "--fork", "--kill-child=KILL"];
         let mut command = match self.network {
@@ -264,7 +264,7 @@ impl<'a> Guest<'a> {
             .arg(guest_file("vmlinuz").expect("asked for by `is_there`"))
             .arg("-initrd")
             .arg(initramfs)
-            // Only a panic is worth a word. On a busy machine the kernel would take its timer for broken.
+            // Only panics are printed. On a busy machine the kernel would consider its timer broken.
             .arg("-append")
             .arg("console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off no_timer_check");
         for (index, socket) in self.disks.iter().enumerate() {
@@ -285,7 +285,7 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// The binary without its symbols, as an archive.
+/// Returns the binary without its symbols, as an archive.
 #[track_caller]
 fn drivelab(folder: &std::path::Path) -> Vec<u8> {
     let stripped = folder.join("drivelab").display().to_string();
@@ -297,7 +297,7 @@ fn drivelab(folder: &std::path::Path) -> Vec<u8> {
     )
 }
 
-/// What is between the first `open` and the `close` after it, and where that ends.
+/// Returns the text between the first `open` and the `close` after it, and the end of that.
 fn between(text: &str, open: &str, close: &str) -> Option<(String, usize)> {
     let start = text.find(open)? + open.len();
     let length = text[start..].find(close)?;

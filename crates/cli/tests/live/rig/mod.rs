@@ -1,7 +1,8 @@
-//! What the tests of live drives stand on: servers, networks and guests that end with the test, and programs that end
-//! in time.
+//! Environment of the tests of live drives: servers, networks and guests that end with the test, and programs with a
+//! time limit.
 //!
-//! A test that lacks a program or the guest says so and passes; with `DRIVELAB_REQUIRE_TOOLS=1` (as in CI) it fails.
+//! A test that lacks a program or the guest reports that and passes; with `DRIVELAB_REQUIRE_TOOLS=1` (as in CI) it
+//! fails.
 
 pub(crate) mod archive;
 pub(crate) mod certificates;
@@ -15,14 +16,14 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::cargo::cargo_bin;
 
-/// Says that a test is skipped, where the test harness does not catch it.
+/// Reports that a test is skipped, in a way that the test harness does not capture.
 pub(crate) fn skipped(why: &str) {
     let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
     assert!(!required, "{why}, and tools are required");
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-/// Where a program is.
+/// Returns the path of a program.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -31,7 +32,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Whether all these programs can be called; if not, that is said.
+/// Checks whether all these programs can be called; if not, reports that.
 pub(crate) fn has(programs: &[&str]) -> bool {
     let missing: Vec<&str> = programs
         .iter()
@@ -44,7 +45,7 @@ pub(crate) fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// A file of what `cargo xtask TASK` keeps in `target/TASK`, if it is there; if not, that is said.
+/// Returns a file that `cargo xtask TASK` keeps in `target/TASK`, if it exists; if not, reports that.
 fn made_by(task: &str, name: &str) -> Option<PathBuf> {
     let binary: &Path = cargo_bin!("drivelab");
     // The binary is in `target/PROFILE/`.
@@ -60,12 +61,12 @@ fn made_by(task: &str, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// A file of the guest.
+/// Returns a file of the guest.
 pub(crate) fn guest_file(name: &str) -> Option<PathBuf> {
     made_by("guest", name)
 }
 
-/// A file of libnbd's source.
+/// Returns a file of libnbd's source.
 pub(crate) fn libnbd_file(name: &str) -> Option<PathBuf> {
     made_by("interop", &format!("libnbd/{name}"))
 }

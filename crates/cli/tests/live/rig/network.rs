@@ -1,6 +1,7 @@
-//! A network for one server and one guest: a name space of its own with a tap in it, so that tests share no port.
+//! A network for one server and one guest: a separate network namespace with a tap device, so that tests share no
+//! port.
 //!
-//! It lives as long as a process that waits in it; without the right to make one, the test is skipped.
+//! It exists as long as a process that waits in it. Without the permission to create one, the test is skipped.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -9,23 +10,23 @@ use std::time::Duration;
 use super::process::{Running, mortal};
 use super::{has, skipped};
 
-/// The server's address in it.
+/// The server's address in the network.
 pub(crate) const SERVER: &str = "10.64.0.1";
-/// The guest's address in it.
+/// The guest's address in the network.
 pub(crate) const GUEST: &str = "10.64.0.2/24";
-/// The interface through which a guest gets in.
+/// The interface of the guest.
 pub(crate) const TAP: &str = "tap0";
 
-/// The network.
+/// A network namespace for a test.
 #[derive(Debug)]
 pub(crate) struct Network {
     keeper: Running,
-    /// Whether we are root here: a user makes a name space of users first.
+    /// Whether this process is root: a user creates a user namespace first.
     is_root: bool,
 }
 
 impl Network {
-    /// Makes one; none, if that is not allowed here, which is said.
+    /// Creates a network; `None`, with a message, if that is not permitted.
     pub(crate) fn new() -> Option<Network> {
         if !has(&["ip", "unshare", "nsenter", "setpriv"]) {
             return None;
@@ -54,7 +55,7 @@ impl Network {
         Some(Network { keeper, is_root })
     }
 
-    /// A program in this network, which dies with the test.
+    /// Returns a program in this network, which ends with the test.
     pub(crate) fn program(&self, name: impl AsRef<OsStr>) -> Command {
         let mut command = mortal("nsenter");
         command.args(["--target", &self.keeper.id().to_string(), "--net"]);

@@ -1,4 +1,4 @@
-//! Programs that end: within a time limit, and with the test at the latest.
+//! Programs that end within a time limit, and at the latest with the test.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write as _};
@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program that the kernel kills when the test's thread ends, however it ends.
+/// Returns a program that the kernel kills when the test's thread ends in any way.
 pub(crate) fn mortal(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(name);
     command
 }
 
-/// How a program ended, and all that it said on both outputs.
+/// Result of a program, with all its output on both streams.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) said: String,
 }
 
 impl Ended {
-    /// What it said, if it succeeded.
+    /// Returns its output, if it succeeded.
     #[track_caller]
     pub(crate) fn expect_success(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.said);
@@ -32,13 +32,13 @@ impl Ended {
     }
 }
 
-/// A running program whose output is gathered; it is killed when dropped.
+/// A running program whose output is collected; it is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     name: String,
     child: Child,
     said: Arc<Mutex<String>>,
-    /// Each piece of output that was added to `said`; closes when both outputs end.
+    /// Receives a message for each piece of output added to `said`; closes when both streams end.
     news: Receiver<()>,
 }
 
@@ -83,12 +83,12 @@ impl Running {
         }
     }
 
-    /// Its process.
+    /// Returns the id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said so far.
+    /// Returns its output so far.
     pub(crate) fn said(&self) -> String {
         self.said
             .lock()
@@ -96,10 +96,10 @@ impl Running {
             .clone()
     }
 
-    /// Gives it input.
+    /// Writes to its standard input.
     pub(crate) fn write(&mut self, text: &str) {
         let input = self.child.stdin.as_mut().expect("it was started to talk");
-        // It may have ended; what it said tells why.
+        // It may have ended; its output shows why.
         let _ = input.write_all(text.as_bytes());
         let _ = input.flush();
     }
@@ -112,7 +112,7 @@ impl Running {
         assert!(kill.is_ok_and(|status| status.success()), "kill -s {name}");
     }
 
-    /// Waits until `found` finds what it looks for in all that was said.
+    /// Waits until `found` returns a result for all output so far.
     #[track_caller]
     pub(crate) fn wait_for<T>(
         &self,
@@ -160,7 +160,7 @@ impl Running {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        // Its outputs are closed, so it has ended or is about to.
+        // Its output streams are closed, so it has ended or is about to.
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -194,7 +194,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Ended {
     Running::start(command, false).end(limit)
 }
 
-/// Runs a program with its words, for at most a minute.
+/// Runs a program with these arguments, for at most a minute.
 #[track_caller]
 pub(crate) fn call(name: &str, args: &[&str]) -> Ended {
     let program = super::find(name).unwrap_or_else(|| name.into());

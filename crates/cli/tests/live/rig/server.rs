@@ -1,4 +1,4 @@
-//! `drivelab serve`, on sockets of its own in a folder of its own.
+//! `drivelab serve`, on its own sockets in its own folder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use tempfile::TempDir;
 use super::network::Network;
 use super::process::{Ended, Running, mortal};
 
-/// Time for a server to start, and to end in order.
+/// Maximum time for a server to start, and to shut down in order.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A server.
+/// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
     running: Running,
 }
 
 impl Server {
-    /// Starts it here, with these arguments, and waits until it listens.
+    /// Starts it with these arguments, and waits until it listens.
     #[track_caller]
     pub(crate) fn start(args: &[&str]) -> Server {
         Server::wait(mortal(cargo_bin!("drivelab")).arg("serve").args(args))
@@ -37,31 +37,31 @@ impl Server {
     #[track_caller]
     fn wait(command: &mut Command) -> Server {
         let running = Running::start(command, false);
-        // It listens before it says how to connect; each drive's lines begin with its name and size.
+        // It listens before it prints how to connect; each drive's lines begin with its name and size.
         running.wait_for(LIMIT, |said| said.contains(" GB\n").then_some(()));
         Server { running }
     }
 
-    /// All that it has said.
+    /// Returns all its output.
     pub(crate) fn said(&self) -> String {
         self.running.said()
     }
 
-    /// Waits until it has said this: its lines may come after it listens.
+    /// Waits until it has printed this text: its lines may arrive after it listens.
     #[track_caller]
     pub(crate) fn says(&self, text: &str) {
         let found = |said: &str| said.contains(text).then_some(());
         self.running.wait_for(LIMIT, found);
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Asks it to shut down, as Ctrl-C does.
     #[track_caller]
     pub(crate) fn stop(self) -> Ended {
         self.running.signal("INT");
         self.running.end(LIMIT)
     }
 
-    /// Stops it where it is.
+    /// Stops the process.
     pub(crate) fn pause(&self) {
         self.running.signal("STOP");
     }
@@ -71,13 +71,13 @@ impl Server {
         self.running.kill();
     }
 
-    /// Descriptors it has open.
+    /// Returns the number of its open descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         let folder = format!("/proc/{}/fd", self.running.id());
         fs::read_dir(folder).expect("it runs").count()
     }
 
-    /// Memory it has in use, in KiB.
+    /// Returns its used memory in KiB.
     pub(crate) fn memory_kib(&self) -> u64 {
         let status = format!("/proc/{}/status", self.running.id());
         let status = fs::read_to_string(status).expect("it runs");
@@ -86,7 +86,7 @@ impl Server {
         words.and_then(|kib| kib.parse().ok()).expect("a number")
     }
 
-    /// Processor time it has used.
+    /// Returns its used CPU time.
     pub(crate) fn processor_time(&self) -> Duration {
         let stat = format!("/proc/{}/stat", self.running.id());
         let stat = fs::read_to_string(stat).expect("it runs");
@@ -107,33 +107,33 @@ impl Server {
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// A new one.
+    /// Returns a new folder.
     pub(crate) fn new() -> Folder {
         Folder(TempDir::new().expect("a temporary folder"))
     }
 
-    /// A path in it.
+    /// Returns a path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// A path in it, as text.
+    /// Returns a path in the folder, as text.
     pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
-    /// The address of a unix socket in it.
+    /// Returns the address of a Unix socket in the folder.
     pub(crate) fn unix(&self, name: &str) -> String {
         format!("unix:{}", self.text(name))
     }
 
-    /// The URI of an NBD export at a socket in it.
+    /// Returns the URI of an NBD export at a socket in the folder.
     pub(crate) fn uri(&self, socket: &str, export: &str) -> String {
         format!("nbd+unix:///{export}?socket={}", self.text(socket))
     }
 }
 
-/// A fast server of one small export.
+/// Returns a full-speed server of one small export.
 pub(crate) fn fast(folder: &Folder) -> Server {
     let nbd = folder.unix("nbd");
     let args = [

@@ -49,8 +49,9 @@ fn published() -> Option<BTreeMap<String, (String, String)>> {
     Some(cells.collect())
 }
 
-/// Checks the runs of a collection, identified by the columns in `run`: rows of a run either all may set a parameter
-/// or none. Systems are identified by the columns in `system`. Returns the number of systems with enough runs.
+/// Checks the runs of a collection, identified by the columns in `run`: either all rows of a run may set a parameter or
+/// none, and at most a third of the runs of each system may. Systems are identified by the columns in `system`. Returns
+/// the number of systems with runs that may set a parameter.
 fn whole_runs_may_set_and_at_most_a_third(file: &str, run: &[&str], system: &[&str]) -> usize {
     let files = built_in();
     let may_set: BTreeSet<&str> = files

@@ -60,7 +60,7 @@ impl Namespace {
 }
 
 impl Io {
-    /// Returns the namespace of a command if its blocks have metadata that must be separated.
+    /// Returns the namespace of a command.
     fn layout(queue: &Queue, slot: &Slot) -> Result<Namespace, Status> {
         let mut target = queue.shared.borrow_mut();
         let namespace = target.namespace(slot.sqe.nsid.get());

@@ -1,0 +1,126 @@
+//! RAID 5 and RAID 6 while clients write: members die, return and are missing, the server is killed or ends in order, and what was
+//! acknowledged is there, or the array is refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::pools::{Rig, check, kill, refused, write};
+use crate::rig::{Client, drivelab, end};
+
+const RAID5: &str = "raid5(3*p4801x-100; chunk=64k, region=1MiB)";
+const RAID6: &str = "raid6(5*p4801x-100; chunk=64k, region=1MiB)";
+
+/// Moves a member's files out of the store, or back.
+fn aside(rig: &Rig, member: u16, back: bool) {
+    let store = rig.folder.path().join("disk.img");
+    for end in ["img", "img.state"] {
+        let name = format!("p4801x-100.{member}.{end}");
+        let (here, there) = (store.join(&name), rig.folder.path().join(&name));
+        let (from, to) = if back { (there, here) } else { (here, there) };
+        fs::rename(from, to).expect("moved");
+    }
+}
+
+#[test]
+fn a_member_that_returned_is_brought_up_and_then_another_may_go() {
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(RAID5);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.0: dies");
+    check(&mut client, 1);
+    write(&mut client, 2);
+    rig.ok("p4801x-100.0: returns");
+    check(&mut client, 2);
+    // At an orderly end the array comes to rest, so it opens though a member lacks something.
+    end(server);
+    let (server, mut client) = rig.serve(RAID5);
+    let said = "p4801x-100.0 lacked what was written without it";
+    assert!(rig.log().contains(said), "{}", rig.log());
+    rig.ok("p4801x-100.1: dies");
+    check(&mut client, 2);
+    end(server);
+    aside(&rig, 1, false);
+    let (server, mut client) = rig.serve(RAID5);
+    let said = "p4801x-100.1 is not there: raid5 goes on without it";
+    assert!(rig.log().contains(said), "{}", rig.log());
+    check(&mut client, 2);
+    write(&mut client, 3);
+    end(server);
+    aside(&rig, 1, true);
+    let (_server, mut client) = rig.serve(RAID5);
+    rig.ok("p4801x-100.2: dies");
+    check(&mut client, 3);
+}
+
+#[test]
+fn all_members_are_enough_after_a_kill() {
+    for pool in [RAID5, RAID6] {
+        let rig = Rig::new();
+        let (server, mut client) = rig.serve(pool);
+        write(&mut client, 1);
+        kill(server);
+        let (_server, mut client) = rig.serve(pool);
+        assert!(
+            rig.log().contains("parity fits its data again"),
+            "{}",
+            rig.log()
+        );
+        check(&mut client, 1);
+        rig.ok("p4801x-100.2: dies");
+        check(&mut client, 1);
+    }
+}
+
+fn accept_loss(pool: &str, store: &Path) -> String {
+    let nbd = format!("unix:{}", store.with_extension("sock").display());
+    let mut server = drivelab(&[pool, "--nbd", &nbd, "--accept-loss", "--speed", "0"])
+        .args(["--store".as_ref(), store.as_os_str()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("drivelab starts");
+    let said = crate::rig::first_line(&mut server);
+    server.kill().expect("kill -9");
+    server.wait().expect("it was killed");
+    said
+}
+
+#[test]
+fn what_a_kill_leaves_in_doubt_is_refused_unless_the_loss_is_accepted() {
+    let rig = Rig::new();
+    let store = rig.folder.path().join("disk.img");
+    let (server, mut client) = rig.serve(RAID5);
+    write(&mut client, 1);
+    kill(server);
+    aside(&rig, 1, false);
+    let why = "p4801x-100.1 is missing, old, was out or cannot read all of it";
+    refused(RAID5, &store, why);
+    refused(RAID5, &store, "--accept-loss");
+    // With all of it there is no doubt.
+    aside(&rig, 1, true);
+    let (server, mut client) = rig.serve(RAID5);
+    check(&mut client, 1);
+    rig.ok("p4801x-100.1: dies");
+    write(&mut client, 2);
+    kill(server);
+    refused(RAID5, &store, why);
+    assert!(accept_loss(RAID5, &store).contains("raid5"));
+}
+
+#[test]
+fn a_raid6_opens_without_a_member_where_its_second_parity_leaves_no_doubt() {
+    let rig = Rig::new();
+    let store = rig.folder.path().join("disk.img");
+    let (server, mut client) = rig.serve(RAID6);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.3: dies");
+    write(&mut client, 2);
+    kill(server);
+    let (server, mut client): (_, Client) = rig.serve(RAID6);
+    check(&mut client, 2);
+    write(&mut client, 3);
+    kill(server);
+    aside(&rig, 0, false);
+    aside(&rig, 4, false);
+    refused(RAID6, &store, "cannot be computed for certain");
+}

@@ -7,7 +7,7 @@ use model::media::ram::RamConfig;
 use model::tier::offline::{self, Images};
 use model::tier::record::{Content, Entry, Header};
 use model::tier::{
-    ArrayConfig, IntentLogConfig, Kind, LogCpu, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
+    ArrayConfig, IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
     SyncPolicy, Target, TierConfig, WriteBackConfig,
 };
 
@@ -110,6 +110,7 @@ fn pool(which: u8) -> PoolConfig<DriveConfig> {
                 slog_bulk: 64 << 20,
                 txg: Span::from_ms(5000),
                 cpu: LogCpu::default(),
+                scale: LogScale::default(),
             };
             vec![
                 tier("one", mirror(), vec![slice(0), slice(1)]),

@@ -230,6 +230,18 @@ fn tiers_on_write_back_caches_keep_their_promise() {
 
 /// A recovery of the cache writes to the mirrors; power is cut between two mirror members.
 #[test]
+fn tiers_on_arrays_keep_their_promise() {
+    for pool in [
+        "write-back-cache(cache=p4801x-100, capacity=raid5(3*950pro-256))",
+        "intent-log(main=raid5(3*950pro-256), log=p4801x-100)",
+    ] {
+        for only in ["power cut", "950pro-256.0 dies", "cannot read its labels"] {
+            is_kept_in(pool, 100, only);
+        }
+    }
+}
+
+#[test]
 fn a_cache_over_mirrors_keeps_its_promise_through_a_cut_recovery() {
     let pool = "write-back-cache(cache=mirror(2*p4801x-100), capacity=mirror(2*950pro-256))";
     is_kept_in(pool, 1000, "again in recovery");

@@ -3,7 +3,7 @@
 //! What its owner chooses has ZFS's names and defaults; what the software takes are figures, in a table `cpu`.
 
 use model::Span;
-use model::tier::{IntentLogConfig, Kind, LogCpu, Logbias, SyncPolicy};
+use model::tier::{IntentLogConfig, Kind, LogCpu, LogScale, Logbias, SyncPolicy};
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
@@ -52,6 +52,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
             Span::from_ms(5000),
         ),
         cpu: cpu(&mut keys.section("cpu")),
+        scale: LogScale::default(),
     };
     // As much as leaves room for what is written anew, unless the owner wants less.
     let most = config.most_bytes(main);

@@ -1,7 +1,7 @@
 //! Results of `drivelab prove` on a pool's shape, checked before the pool is served.
 
 use live::Setup;
-use study::prove::{Proved, proved};
+use study::prove::{Proved, proved, statement};
 use text::problem::{Place, Problem, Problems};
 
 /// Returns the record of a pool's shape; `None` without a record, or for a drive.
@@ -16,29 +16,8 @@ fn command(pool: &str) -> String {
 
 /// Returns a line on a pool; `None` for drives.
 pub(super) fn line(setup: &Setup) -> Option<String> {
-    setup.sheet.pool_config()?;
-    Some(said(&setup.sheet.id, record(setup).as_ref()))
-}
-
-fn said(pool: &str, known: Option<&Proved>) -> String {
-    match known {
-        None => format!(
-            "  not proved: no record of a pool of this shape; `{}` tries it",
-            command(pool)
-        ),
-        Some(known) if known.holds() => format!(
-            "  proved: its guarantee held at {} points, by version {}; `{}` tries it again",
-            known.points,
-            known.version,
-            command(pool)
-        ),
-        Some(known) => format!(
-            "  KNOWN NOT TO HOLD, by version {}: {}; `{}` shows it",
-            known.version,
-            known.broken.join("; "),
-            command(pool)
-        ),
-    }
+    let config = setup.sheet.pool_config()?;
+    Some(format!("  {}", statement(&setup.sheet.id, config)))
 }
 
 /// Refuses pools that are known to violate their durability guarantee, unless the user accepts that.
@@ -82,23 +61,6 @@ mod tests {
             version: "9.8.7".into(),
             broken: broken.iter().map(|&it| it.into()).collect(),
         }
-    }
-
-    #[test]
-    fn it_is_said_what_is_known_and_how_to_find_out() {
-        let line = said("m(2*a)", None);
-        assert!(line.contains("not proved") && line.contains("`drivelab prove 'm(2*a)'`"));
-        let line = said("m(2*a)", Some(&known(&[])));
-        assert!(
-            line.contains("held at 4711 points, by version 9.8.7"),
-            "{line}"
-        );
-        let bad = known(&["a dies: the guarantee does not hold"]);
-        let line = said("m(2*a)", Some(&bad));
-        assert!(
-            line.contains("KNOWN NOT TO HOLD, by version 9.8.7: a dies"),
-            "{line}"
-        );
     }
 
     #[test]

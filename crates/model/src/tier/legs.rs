@@ -232,7 +232,7 @@ impl Legs {
     pub(super) fn resume(&self, labels: &mut Labels, below: &mut dyn Below) {
         let newest = &self.newest;
         for leg in labels.legs() {
-            if newest.state.in_sync & !self.present & (1 << leg) != 0 {
+            if self.present & (1 << leg) == 0 {
                 below.found(Found::Absent(leg));
             }
         }
@@ -243,7 +243,13 @@ impl Legs {
             }
         }
         let marked = labels.known.dirty.count();
-        if marked > 0 {
+        // Marks stay where one is out, also at an orderly end: of an array the label says which it was, and of a mirror with one
+        // leg there is nothing to be made alike.
+        let unclean = match labels.needed {
+            1 => self.in_sync.count_ones() > 1,
+            _ => newest.state.busy,
+        };
+        if marked > 0 && unclean {
             below.found(Found::Unclean(marked));
         }
         labels.known.in_sync = self.in_sync;

@@ -50,7 +50,7 @@ pub use concat::{Concat, ConcatConfig};
 pub use config::{Member, PoolConfig, Target, TierConfig, Volume};
 pub use copies::Reads;
 pub use gather::Gather;
-pub use log::{IntentLog, IntentLogConfig, LogCpu, Logbias, SyncPolicy};
+pub use log::{IntentLog, IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
 pub use loss::{Durable, Loss, Promise};
 pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
 pub use parity::{Array, ArrayConfig};

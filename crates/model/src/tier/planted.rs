@@ -133,6 +133,10 @@ pub enum Bug {
     /// Intent log: a write that fills a log block is split inside a sector, and recovery treats such a block as
     /// damaged.
     LogCutsSectors,
+    /// Intent log: of the nodes that a group changes, only the first one of each level is written.
+    WritesFirstNodes,
+    /// Intent log: recovery does not replay log blocks that it has not kept in memory.
+    SkipsUnkept,
     /// Mirror: writes of the tier above during recovery are not marked.
     RecoversUnmarked,
     /// Array with parity: a data column is multiplied by the wrong coefficient for Q.
@@ -155,7 +159,7 @@ pub enum Bug {
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 71] = [
+    pub const ALL: [Bug; 73] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -218,6 +222,8 @@ impl Bug {
         Bug::RemembersTrimmed,
         Bug::BelievesOldSuperblock,
         Bug::LogCutsSectors,
+        Bug::WritesFirstNodes,
+        Bug::SkipsUnkept,
         Bug::RecoversUnmarked,
         Bug::WrongCoefficient,
         Bug::KeepsOldInParity,

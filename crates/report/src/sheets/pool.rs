@@ -5,6 +5,7 @@ use catalogue::{DriveSheet, PoolSheet};
 use model::media::{DriveConfig, Medium};
 use model::tier::{ClusterConfig, Durable, Loss, PoolConfig, Target};
 use study::ledger::support;
+use study::prove::statement;
 use text::digits::digits;
 use text::quantity::{Bytes, Quantity, decimal};
 use text::terminal::{self, Width, paragraph};
@@ -112,6 +113,8 @@ pub(super) fn sheet(
             width,
         ));
     }
+    let known = statement(&drive.id, config);
+    lines.push(paragraph("Guarantee: ", &known, width));
     lines.push(String::new());
     lines.push(capacity(config));
     lines.push(String::new());

@@ -31,7 +31,7 @@ use self::search::{Case, Search};
 use self::world::World;
 
 pub use self::fault::Covered;
-pub use self::proved::{Proved, proved};
+pub use self::proved::{Proved, proved, statement};
 pub use self::search::Tally;
 pub use self::shape::shape;
 

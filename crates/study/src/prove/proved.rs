@@ -8,6 +8,7 @@ use model::media::DriveConfig;
 use model::tier::PoolConfig;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
+use super::world::World;
 use super::{Report, Settings, Verdict, shape};
 
 /// The records of this version.
@@ -68,6 +69,34 @@ pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
     // A test parses the built-in text.
     let records = records(TEXT).unwrap_or_default();
     records.into_iter().find(|record| record.shape == shape)
+}
+
+/// Returns in words what is known of the guarantee of a pool; `pool` is the expression that names it in the command.
+pub fn statement(pool: &str, config: &PoolConfig<DriveConfig>) -> String {
+    let known = proved(config);
+    if known.is_none()
+        && let Err(why) = World::new(config)
+    {
+        return format!("not proved: it cannot be tried: {why}");
+    }
+    words(pool, known.as_ref())
+}
+
+/// Returns a record in words, and the command that tries the pool.
+fn words(pool: &str, known: Option<&Proved>) -> String {
+    let command = format!("`drivelab prove '{pool}'`");
+    match known {
+        None => format!("not proved: no record of a pool of this shape; {command} tries it"),
+        Some(known) if known.holds() => format!(
+            "proved: its guarantee held at {} points, by version {}; {command} tries it again",
+            known.points, known.version,
+        ),
+        Some(known) => format!(
+            "KNOWN NOT TO HOLD, by version {}: {}; {command} shows it",
+            known.version,
+            known.broken.join("; "),
+        ),
+    }
 }
 
 /// Parses records.
@@ -168,6 +197,17 @@ mod tests {
         let shapes: Vec<&str> = all.iter().map(|it| &*it.shape).collect();
         assert_eq!(shapes, ["one", "two", "three"]);
         assert!(all[1].holds());
+    }
+
+    #[test]
+    fn it_is_said_what_is_known_and_how_to_find_out() {
+        let line = words("m(2*a)", None);
+        assert!(line.contains("not proved") && line.contains("`drivelab prove 'm(2*a)'`"));
+        let line = words("m(2*a)", Some(&record("m(2*a)", &[])));
+        assert!(line.contains("held at 7 points, by version 0.1.0"), "{line}");
+        let bad = record("m(2*a)", &["a dies: the guarantee does not hold"]);
+        let line = words("m(2*a)", Some(&bad));
+        assert!(line.contains("KNOWN NOT TO HOLD, by version 0.1.0: a dies"));
     }
 
     #[test]

@@ -30,6 +30,10 @@ const RING: u64 = 4 * SEGMENT as u64;
 const RECORD: u32 = 16 << 10;
 /// Maximum log block in bytes: small enough that one flush fills several.
 const BLOCK: u32 = 12 << 10;
+/// Bits of a level of an intent log's tables: with records of 16 KiB several nodes on each of the two lower levels.
+const LEVEL_BITS: u32 = 2;
+/// Bytes of log blocks that a recovery keeps in memory: the third has to be read again.
+const KEPT: u32 = 2 * BLOCK;
 /// Bytes of an intent log's volume. The next constants are the maximum dirty bytes in it, and the sizes of slices of
 /// the main pool and of logs, which wrap around in a long program.
 const VOLUME: u64 = 512 << 10;
@@ -178,7 +182,13 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
             Kind::Raid6(array) => shrink_array(array),
             Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
             Kind::WriteBack(cache) => shrink_ring(cache),
-            Kind::IntentLog(log) => shrink_log(log),
+            Kind::IntentLog(log) => {
+                shrink_log(log);
+                // Without a log device, log blocks take slots of main, which more nodes would use up.
+                if tier.children.len() > 1 {
+                    (log.scale.level_bits, log.scale.kept) = (LEVEL_BITS, KEPT);
+                }
+            }
             _ => {}
         }
         for (child, target) in tier.children.iter_mut().enumerate() {

@@ -6,7 +6,7 @@ use model::media::ram::RamConfig;
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Found, Images, Recovered};
 use model::tier::{
-    IntentLogConfig, Kind, LogCpu, Logbias, Member, Pool, PoolConfig, SyncPolicy, Target,
+    IntentLogConfig, Kind, LogCpu, LogScale, Logbias, Member, Pool, PoolConfig, SyncPolicy, Target,
     TierConfig,
 };
 use model::{Command, Device, Span, Time};
@@ -62,6 +62,7 @@ fn volume() -> PoolConfig<DriveConfig> {
         block: 128 << 10,
         txg: Span::from_ms(5000),
         cpu: LogCpu::default(),
+        scale: LogScale::default(),
     };
     PoolConfig {
         members: sizes.into_iter().enumerate().map(member).collect(),

@@ -23,12 +23,6 @@ use crate::tier::below::Standing;
 use crate::tier::offline::Below;
 use crate::tier::planted::{self, Bug};
 
-/// Bytes of a log device after a gap in which a block may begin: more than the volatile buffers of drives.
-const SEARCHED: u64 = 64 << 20;
-
-/// Bytes of blocks that are kept in memory until they are replayed; further blocks are read again.
-const MOST_KEPT: u32 = 16 << 20;
-
 /// Location of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -38,7 +32,7 @@ pub(super) struct Place {
     /// Whether it references records on the main pool.
     pub(super) names: bool,
     /// Content, unless too much is in memory already.
-    data: Option<Vec<u8>>,
+    pub(super) data: Option<Vec<u8>>,
 }
 
 /// A write in a block, with its data if the block contains it.
@@ -69,7 +63,7 @@ impl Chain<'_> {
         let (mut behind, mut kept) = (0, 0);
         while let Some((mut place, sum)) = self.next(&next, behind) {
             kept += place.header.bytes;
-            if kept > MOST_KEPT {
+            if kept > self.tier.config.scale.kept {
                 place.data = None;
             }
             next = place.header.onward.clone();
@@ -266,7 +260,7 @@ impl Chain<'_> {
         let mut heads: Vec<(Child, u64)> = self.heads(next).collect();
         heads.dedup();
         for (child, head) in heads {
-            let end = self.bytes[usize::from(child)].min(head + SEARCHED);
+            let end = self.bytes[usize::from(child)].min(head + self.tier.config.scale.searched);
             places.extend((head..end).step_by(UNIT as usize).map(|at| (child, at)));
         }
         places.extend(

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::layout::{self, LARGEST_BLOCK, UNIT};
-use super::{IntentLog, recover};
+use super::{IntentLog, recover, tables};
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Child, Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
@@ -71,6 +71,28 @@ pub struct LogCpu {
     pub block: Span,
 }
 
+/// Sizes that are the same for all volumes, except for small ones that tests use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct LogScale {
+    /// Bits of a record's number that one level of the tables takes: 1 to 8. The volume does not record it.
+    pub level_bits: u32,
+    /// Bytes of log blocks that a recovery keeps in memory; it reads the others again.
+    pub kept: u32,
+    /// Bytes of a log beyond a gap in which a recovery searches for later blocks. At least the size of a volatile buffer.
+    pub searched: u64,
+}
+
+impl Default for LogScale {
+    fn default() -> LogScale {
+        LogScale {
+            level_bits: 8,
+            kept: 16 << 20,
+            searched: 64 << 20,
+        }
+    }
+}
+
 /// Settings of an intent log. Its children are the main pool, followed by any number of log devices, which are used in
 /// turn.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,6 +123,8 @@ pub struct IntentLogConfig {
     pub txg: Span,
     /// CPU time of the software.
     pub cpu: LogCpu,
+    /// Sizes of tables and of searches.
+    pub scale: LogScale,
 }
 
 impl IntentLogConfig {
@@ -186,6 +210,12 @@ impl TierSettings for IntentLogConfig {
             problems.push(String::from(
                 "its largest log block must be a multiple of 4 KiB, from 8 KiB to 128 KiB",
             ));
+        }
+        let top_bits = tables::LEVELS as u32 * self.scale.level_bits;
+        if !(1..=8).contains(&self.scale.level_bits)
+            || (self.size / record) >> top_bits >= layout::ENTRIES as u64
+        {
+            problems.push(String::from("its tables have no room for all records"));
         }
         if self.run == 0 || self.run > 16 << 20 {
             problems.push(String::from("it joins records up to 1 byte to 16 MiB"));

@@ -14,7 +14,7 @@ use super::layout::{self, LARGEST_BLOCK, Onward, Root, UNIT};
 use super::queue::Urgency;
 use super::records::NONE;
 use super::room::{Ring, Room};
-use super::tables::{LEVEL, LEVELS};
+use super::tables::LEVELS;
 use super::{Due, IntentLog, MAIN, Way, What};
 use crate::command::{Command, Payload};
 use crate::data::Buffers;
@@ -275,8 +275,10 @@ impl IntentLog {
             let mut last = None;
             for index in 0..self.groups.writing.len() {
                 let handle = self.groups.writing[index].0;
-                let node = self.records.get(handle).number >> (LEVEL * (level as u32 + 1));
-                if last == Some(node) || self.suspended {
+                let number = u64::from(self.records.get(handle).number);
+                let node = self.tables.node_of(number, level);
+                let planted = last.is_some() && planted::has(Bug::WritesFirstNodes);
+                if last == Some(node) || self.suspended || planted {
                     continue;
                 }
                 last = Some(node);

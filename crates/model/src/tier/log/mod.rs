@@ -30,7 +30,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use config::{IntentLogConfig, LogCpu, Logbias, SyncPolicy};
+pub use config::{IntentLogConfig, LogCpu, LogScale, Logbias, SyncPolicy};
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -234,7 +234,7 @@ impl IntentLog {
                 .iter()
                 .map(|&bytes| Ring::new(layout::ring_bytes(bytes)))
                 .collect(),
-            tables: Tables::new(count, record, slots),
+            tables: Tables::new(count, record, slots, config.scale.level_bits),
             life: Life::default(),
             labelled: alloc::vec![0; children.len() - 1],
             queues: alloc::vec![Queue::default(); children.len()],

@@ -1,20 +1,20 @@
 //! Tables: the locations of records, as a tree of nodes of 4 KiB on the main pool.
 //!
-//! A node of the lowest level has 256 records; a node above has 256 nodes; the root references the topmost nodes. When
+//! A node of the lowest level has 256 records; a node above has 256 nodes; the root references the topmost nodes
+//! (fewer in small volumes of tests: [`LogScale::level_bits`](super::LogScale)). When
 //! a group changes records, each node above them is rewritten, several nodes in a slot; a slot is freed when none of
 //! its nodes is current any more. Not modelled: tables of a volume that was filled before the run; they are only in
 //! memory (a node that was never written does not exist on the medium).
 
 use alloc::vec::Vec;
 
-use super::layout::{ENTRIES, Root, UNIT};
+use super::layout::{Root, UNIT};
 use super::room::Room;
 use crate::data;
 use crate::tier::record::{BLOCK, Pen};
 use crate::tier::table::Table;
 
-/// Bits of a record's number per level, and the number of levels.
-pub(super) const LEVEL: u32 = 8;
+/// Number of levels.
 pub(super) const LEVELS: usize = 3;
 
 /// Nodes of one level, by number.
@@ -29,6 +29,8 @@ struct Level {
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     levels: [Level; LEVELS],
+    /// Bits of a record's number per level: at most 8.
+    bits: u32,
     /// Nodes per slot.
     per: u64,
     /// By slot: number of current nodes.
@@ -45,10 +47,11 @@ pub(super) fn kept(sum: u32) -> u32 {
 }
 
 impl Tables {
-    /// Creates the tables for `records` records of `record` bytes, on `slots` slots.
-    pub(super) fn new(records: u64, record: u64, slots: u32) -> Tables {
+    /// Creates the tables for `records` records of `record` bytes, on `slots` slots, with `bits` bits of a record's number
+    /// per level.
+    pub(super) fn new(records: u64, record: u64, slots: u32, bits: u32) -> Tables {
         let level = |level: usize| {
-            let nodes = records.div_ceil(1 << (LEVEL * (level as u32 + 1))) as usize;
+            let nodes = records.div_ceil(1 << (bits * (level as u32 + 1))) as usize;
             Level {
                 places: alloc::vec![0; nodes],
                 sums: alloc::vec![0; nodes],
@@ -56,11 +59,17 @@ impl Tables {
         };
         Tables {
             levels: [level(0), level(1), level(2)],
+            bits,
             per: (record / UNIT).max(1),
             live: Table::new(slots.into()),
             empty: Vec::new(),
             sums: Table::new(records),
         }
+    }
+
+    /// Returns the node of a level that a record is below.
+    pub(super) fn node_of(&self, record: u64, level: usize) -> u32 {
+        (record >> (self.bits * (level as u32 + 1))) as u32
     }
 
     /// Returns the nodes per slot.
@@ -126,8 +135,8 @@ impl Tables {
             bytes: &mut block,
             at: 0,
         };
-        for index in 0..ENTRIES {
-            let below = u64::from(node) << LEVEL | index as u64;
+        for index in 0..1 << self.bits {
+            let below = u64::from(node) << self.bits | index;
             let (place, sum) = match level.checked_sub(1) {
                 None if below < room.records() => {
                     let sum = self.sums.get(below).map_or(0, |sum| sum + 1);
@@ -177,8 +186,8 @@ impl Tables {
                 if data::sum(&block) != self.levels[level].sums[index] {
                     return None;
                 }
-                for (below, entry) in block.chunks_exact(16).enumerate() {
-                    let below = (index as u64) << LEVEL | below as u64;
+                for (below, entry) in (0..1 << self.bits).zip(block.chunks_exact(16)) {
+                    let below = (index as u64) << self.bits | below;
                     let place = u64::from_le_bytes(entry[..8].try_into().ok()?);
                     let sum = u32::from_le_bytes(entry[8..12].try_into().ok()?);
                     match level.checked_sub(1) {

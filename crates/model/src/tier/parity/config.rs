@@ -71,6 +71,7 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
             waiting: VecDeque::new(),
             unacknowledged: Vec::new(),
             rest_at: Time::NEVER,
+            recovered: false,
             last_write: Time::ZERO,
             resting: 0,
             disturbed: false,

@@ -101,6 +101,8 @@ pub struct Array {
     resting: u32,
     disturbed: bool,
     outgoing: Vec<(u16, Command)>,
+    /// The array was recovered, so its children have labels.
+    recovered: bool,
 }
 
 impl Array {
@@ -425,7 +427,8 @@ impl Tier for Array {
         let (chunk, size) = (self.shape.chunk, self.shape.stripe());
         let rows = at / size * chunk;
         let until = (at + data.len() as u64).div_ceil(size) * chunk;
-        if !self.labels.mark_busy(rows, until - rows) {
+        // An array that is being created has no labels, and no data.
+        if self.recovered && !self.labels.mark_busy(rows, until - rows) {
             let labels_at = self.labels_at();
             legs::say(&mut self.labels, labels_at, below).map_err(|_| Unwritable)?;
             self.rest_at = Time::ZERO + REST;

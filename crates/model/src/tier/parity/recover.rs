@@ -63,6 +63,7 @@ pub(super) fn recover(
         }
     }
     legs.conclude(&mut array.labels, bytes, now_in_sync, below)?;
+    array.recovered = true;
     Ok(array)
 }
 

@@ -55,6 +55,7 @@ fn config() -> IntentLogConfig {
             commit: Span::from_us(20),
             block: Span::from_us(10),
         },
+        scale: LogScale::default(),
     }
 }
 

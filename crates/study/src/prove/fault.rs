@@ -3,10 +3,7 @@
 use model::Stream;
 use model::data::Trouble;
 use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, Target, TierConfig, openings};
-
-/// Bytes at the end of a slice that have labels: those of openings, and two of a tier.
-const LABELS: u64 = openings::LEAST + (8 << 10);
+use model::tier::{Kind, PoolConfig, Target, TierConfig};
 
 /// A fault of a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +92,6 @@ pub(super) enum Fault {
     FailsWrite(u16),
     /// This member cannot read some blocks, before the cut and after.
     Unreadable(u16),
-    /// This member cannot read the labels at the end of its slices.
-    UnreadableLabels(u16),
     /// This member acknowledges flushes without executing them.
     Lies(u16),
     /// This member acknowledges a write without executing it.
@@ -105,23 +100,6 @@ pub(super) enum Fault {
     Misdirects(u16),
     /// A bit of this member flips.
     Rots(u16),
-}
-
-/// Returns the ends of a member's slices as unreadable ranges: they have the labels of the pool and of the tier.
-fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<Trouble> {
-    let targets = config.tiers.iter().flat_map(|it| &it.children);
-    let own = targets.filter_map(|target| match *target {
-        Target::Slice {
-            member: own,
-            base,
-            bytes,
-        } if own == member => Some(Trouble::Unreadable {
-            at: base + bytes - LABELS,
-            bytes: LABELS,
-        }),
-        _ => None,
-    });
-    own.collect()
 }
 
 /// Expected result of a fault.
@@ -138,30 +116,8 @@ pub enum Covered {
 }
 
 pub(super) fn has_array(config: &PoolConfig<DriveConfig>) -> bool {
+    let is_array = |kind: &Kind| matches!(kind, Kind::Raid5(_) | Kind::Raid6(_));
     config.tiers.iter().any(|it| is_array(&it.kind))
-}
-
-/// Whether a member is a part of an array.
-fn is_in_array(config: &PoolConfig<DriveConfig>, member: u16) -> bool {
-    fn is_below(config: &PoolConfig<DriveConfig>, tier: &TierConfig, member: u16) -> bool {
-        tier.children.iter().any(|child| match *child {
-            Target::Slice { member: own, .. } => own == member,
-            Target::Tier(below) => is_below(config, &config.tiers[usize::from(below)], member),
-        })
-    }
-    let arrays = config.tiers.iter().filter(|it| is_array(&it.kind));
-    arrays.into_iter().any(|it| is_below(config, it, member))
-}
-
-fn is_array(kind: &Kind) -> bool {
-    matches!(kind, Kind::Raid5(_) | Kind::Raid6(_))
-}
-
-/// Whether a pool whose power went while these members were out is refused: an array has doubtful parity then.
-fn is_refused(config: &PoolConfig<DriveConfig>, members: &[u16]) -> bool {
-    let in_array = |&member: &u16| is_in_array(config, member);
-    let alone = has_array(config) && !has_log(config);
-    alone || (!members.is_empty() && members.iter().all(in_array))
 }
 
 fn has_log(config: &PoolConfig<DriveConfig>) -> bool {
@@ -183,7 +139,6 @@ impl Fault {
             Fault::Returns,
             Fault::FailsWrite,
             Fault::Unreadable,
-            Fault::UnreadableLabels,
             Fault::Lies,
             Fault::LosesWrite,
             Fault::Misdirects,
@@ -242,9 +197,6 @@ impl Fault {
             Fault::Returns(member) => format!("{} dies and returns", name(member)),
             Fault::FailsWrite(member) => format!("{} fails a write", name(member)),
             Fault::Unreadable(member) => format!("{} cannot read some blocks", name(member)),
-            Fault::UnreadableLabels(member) => {
-                format!("{} cannot read its labels", name(member))
-            }
             Fault::Lies(member) => format!("{} lies about flushes", name(member)),
             Fault::LosesWrite(member) => format!("{} loses a write", name(member)),
             Fault::Misdirects(member) => format!("{} misplaces a write", name(member)),
@@ -288,10 +240,9 @@ impl Fault {
                     false => Covered::MustBeTold,
                 };
             }
-            Fault::Returns(member)
-            | Fault::FailsWrite(member)
-            | Fault::Unreadable(member)
-            | Fault::UnreadableLabels(member) => core::slice::from_ref(member),
+            Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
+                core::slice::from_ref(member)
+            }
             Fault::Lies(_) | Fault::LosesWrite(_) | Fault::Misdirects(_) | Fault::Rots(_) => {
                 return Covered::NotPromised;
             }
@@ -300,7 +251,7 @@ impl Fault {
         match happens(true) {
             false => Covered::Yes,
             // An incomplete array is refused if a crash has left its parity in doubt.
-            true if !happens(false) && is_refused(config, members) => Covered::MustBeTold,
+            true if has_array(config) && !has_log(config) && !happens(false) => Covered::MustBeTold,
             // Whether the data of a failed drive is requested again depends on the client.
             true if matches!(
                 self,
@@ -314,13 +265,7 @@ impl Fault {
     }
 
     /// Returns the times and members of the faults in a program of this number of steps.
-    pub(super) fn blows(
-        &self,
-        seed: u64,
-        steps: usize,
-        config: &PoolConfig<DriveConfig>,
-    ) -> Vec<Blow> {
-        let bytes = config.bytes().min(1 << 20);
+    pub(super) fn blows(&self, seed: u64, steps: usize, bytes: u64) -> Vec<Blow> {
         let mut stream = Stream::new(seed, "fault");
         let mut before = || stream.below(steps as u64 + 1) as u8;
         let blow = |before, member, trouble| Blow {
@@ -376,11 +321,6 @@ impl Fault {
                 let trouble = |at| Trouble::Unreadable { at, bytes: 16384 };
                 let ends = [0, (bytes - 16384) / 4096 * 4096];
                 ends.map(|at| blow(before, *member, trouble(at))).into()
-            }
-            Fault::UnreadableLabels(member) => {
-                let before = before();
-                let labels = labels_of(config, *member).into_iter();
-                labels.map(|it| blow(before, *member, it)).collect()
             }
             Fault::Lies(member) => vec![blow(0, *member, Trouble::Lies)],
             Fault::LosesWrite(member) => vec![blow(before(), *member, Trouble::LosesWrite)],

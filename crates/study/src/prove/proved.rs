@@ -204,7 +204,10 @@ mod tests {
         let line = words("m(2*a)", None);
         assert!(line.contains("not proved") && line.contains("`drivelab prove 'm(2*a)'`"));
         let line = words("m(2*a)", Some(&record("m(2*a)", &[])));
-        assert!(line.contains("held at 7 points, by version 0.1.0"), "{line}");
+        assert!(
+            line.contains("held at 7 points, by version 0.1.0"),
+            "{line}"
+        );
         let bad = record("m(2*a)", &["a dies: the guarantee does not hold"]);
         let line = words("m(2*a)", Some(&bad));
         assert!(line.contains("KNOWN NOT TO HOLD, by version 0.1.0: a dies"));

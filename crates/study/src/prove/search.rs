@@ -168,9 +168,10 @@ impl<'a> Search<'a> {
     /// Returns the search over the program of a seed under a fault.
     pub(super) fn of(world: &'a World, fault: &Fault, seed: u64) -> Search<'a> {
         let program = Program::new(seed, world.bytes());
+        let member = world.bytes().min(1 << 20);
         let case = Case {
             seed,
-            blows: fault.blows(seed, program.steps.len(), &world.config),
+            blows: fault.blows(seed, program.steps.len(), member),
             absent: fault.absent(),
             lives: fault.lives(),
             program,

@@ -1,7 +1,8 @@
 //! `drivelab review`: comparison of drives, as a page, as JSON and as a table.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use lab::Lab;
@@ -10,8 +11,10 @@ use study::fit::MeasuredRun;
 use study::measure::Paced;
 use study::review::sensitivity::sensitivity;
 use study::review::{self, Event, Request, Review, Suite, Workload, Yours, summary};
-use text::problem::Problems;
+use text::bounded;
+use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
+use text::words::listed;
 use workload::fio::{self, Surroundings};
 use workload::trace;
 
@@ -98,6 +101,22 @@ pub(crate) struct Args {
     /// The page to write; its data go beside it, with the endings .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
     output: PathBuf,
+
+    /// Replace files of these names that no review wrote
+    #[arg(long)]
+    force: bool,
+}
+
+impl Args {
+    /// Page, data and table.
+    fn files(&self) -> [PathBuf; 3] {
+        let page = &self.output;
+        [
+            page.clone(),
+            page.with_extension("json"),
+            page.with_extension("csv"),
+        ]
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -176,9 +195,9 @@ fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
 
 /// Writes page, data and table, and prints the results.
 fn write(args: &Args, review: &Review) -> Result<(), Failure> {
-    let data = args.output.with_extension("json");
-    let lines = args.output.with_extension("csv");
-    write_whole(&args.output, page::html(review).as_bytes())?;
+    let [page, data, lines] = args.files();
+    let is_replaced = page.is_file();
+    write_whole(&page, page::html(review).as_bytes())?;
     write_whole(&data, review.to_json().as_bytes())?;
     write_whole(&lines, csv::review(review).as_bytes())?;
     if let Some(folder) = &args.jobs_out {
@@ -195,10 +214,15 @@ fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "\nThe page is {}, its data {}, a table for pandas {}.",
-        args.output.display(),
+        "\nThe page is {}, its data {}, a table for pandas {}.{}",
+        page.display(),
         data.display(),
-        lines.display()
+        lines.display(),
+        if is_replaced {
+            " They replace those of an earlier review."
+        } else {
+            ""
+        }
     )?;
     Ok(())
 }
@@ -288,11 +312,11 @@ fn read(args: &Args) -> Result<Request, Problems> {
 
 pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = bounded::text(path, bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
     let surroundings = Surroundings {
         environment: &|name| std::env::var(name).ok(),
-        read: &|path| std::fs::read(path),
+        read: &|path| bounded::bytes(path, bounded::WRITTEN),
         processors,
     };
     let set = fio::read_text(&origin, &text, &surroundings)?;
@@ -340,18 +364,60 @@ fn unwritable(args: &Args) -> Problems {
             "give a name such as review.html",
         )]);
     }
-    let data = page.with_extension("json");
-    let lines = page.with_extension("csv");
+    let [_, data, lines] = args.files();
     let files = args.jobs.iter().chain(&args.traces).chain(&args.measured);
     let inputs: Vec<&Path> = files.map(PathBuf::as_path).collect();
-    output::problems(
+    let mut problems = output::problems(
         &[
             ("--output", page),
             ("the data beside it,", &data),
             ("the table beside it,", &lines),
         ],
         &inputs,
-    )
+    );
+    if problems.0.is_empty() && !args.force {
+        problems.0.extend(of_others(args));
+    }
+    problems
+}
+
+/// What a page, its data and its table begin with, or contain near their beginning.
+const OURS: [&str; 3] = [
+    "class=\"brand\">drivelab<",
+    "\"schema\": \"drivelab review\"",
+    "drive,host,chapter,point,direction,",
+];
+
+/// Files that a review would replace and that no review wrote: results of an earlier review may be replaced.
+fn of_others(args: &Args) -> Option<Problem> {
+    let files = args.files();
+    let of_others: Vec<String> = files
+        .iter()
+        .zip(OURS)
+        .filter(|(file, mark)| file.is_file() && !begins_with(file, mark))
+        .map(|(file, _)| file.display().to_string())
+        .collect();
+    (!of_others.is_empty()).then(|| {
+        on_command_line(
+            format!(
+                "--output {}: no review wrote {}, which would be replaced",
+                args.output.display(),
+                listed(&of_others)
+            ),
+            "name another file, or say --force",
+        )
+    })
+}
+
+/// Whether a file has this text in its first 64 KiB; an empty file belongs to nobody.
+fn begins_with(file: &Path, mark: &str) -> bool {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes));
+    read.is_ok()
+        && (bytes.is_empty()
+            || bytes
+                .windows(mark.len())
+                .any(|window| window == mark.as_bytes()))
 }
 
 fn tell(bar: &Progress, event: Event<'_>) {

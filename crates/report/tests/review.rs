@@ -165,6 +165,16 @@ fn a_mean_is_known_or_said_not_to_be() {
         }
     }
     assert!(open > 0 && open_yours > 0);
+    // An error that a sentence about 5 % names is above 5 %.
+    let mut named = 0;
+    for finding in found.verdict.iter().filter(|it| it.chapter == "method") {
+        for part in finding.text.split('±').skip(1) {
+            let error: f64 = part.split(' ').next().unwrap().parse().unwrap();
+            assert!(error > 5.0, "{}", finding.text);
+            named += 1;
+        }
+    }
+    assert!(named > 0);
     let said = |what: &str| {
         let mut findings = found.verdict.iter();
         findings.any(|finding| {

@@ -59,7 +59,13 @@ fn writes_page_and_data_and_prints_a_table() {
     assert_eq!(names.len(), 4, "no temporary file is left");
     // A repetition gives the same bytes; another seed does not.
     let first = std::fs::read(folder.path().join("out.html")).unwrap();
-    review(folder.path(), &args);
+    assert!(!table.contains("replace"), "{table}");
+    let again = review(folder.path(), &args);
+    let said = text(&again.stdout);
+    assert!(
+        said.contains("They replace those of an earlier review."),
+        "{said}"
+    );
     assert_eq!(
         std::fs::read(folder.path().join("out.html")).unwrap(),
         first
@@ -131,6 +137,50 @@ fn an_output_that_cannot_be_written_is_said_first() {
             "{}",
             text(&output.stderr)
         );
+    }
+}
+
+#[test]
+fn files_that_no_review_wrote_are_replaced_by_force_only() {
+    let folder = tempfile::tempdir().unwrap();
+    // The data beside the page are what a user does not think of.
+    let precious = folder.path().join("database.json");
+    std::fs::write(&precious, "{\"jobs\": []}").unwrap();
+    std::fs::write(
+        folder.path().join("j.fio"),
+        "[a]\nrw=randread\nbs=4k\nnumber_ios=500\nsize=1g\n",
+    )
+    .unwrap();
+    let args = "ram-disk --job j.fio --only-jobs --output database.html";
+    let args: Vec<&str> = args.split(' ').collect();
+    let refused = review(folder.path(), &args);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("no review wrote database.json") && said.contains("--force"),
+        "{said}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&precious).unwrap(),
+        "{\"jobs\": []}"
+    );
+    assert!(!folder.path().join("database.html").exists());
+    let forced = review(folder.path(), &[&args[..], &["--force"]].concat());
+    assert_eq!(forced.status.code(), Some(0), "{}", text(&forced.stderr));
+    assert!(
+        std::fs::read_to_string(&precious)
+            .unwrap()
+            .contains("drivelab review")
+    );
+    // Its own jobs alone are no suite, and have the charts that its words name.
+    let page = std::fs::read_to_string(folder.path().join("database.html")).unwrap();
+    assert!(page.contains("Your jobs and traces, seed 1") && !page.contains("Quick suite"));
+    for part in [
+        "<h2>To five nines</h2>",
+        "data-chart=\"distribution\"",
+        "data-chart=\"anatomy\"",
+    ] {
+        assert!(page.contains(part), "{part}");
     }
 }
 

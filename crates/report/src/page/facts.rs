@@ -42,9 +42,10 @@ fn wide(name: &str, table: &Markup) -> Markup {
 /// Returns the beginning of the page; `lead` is its first chart.
 pub(super) fn header(review: &Review, title: &str, lead: &Markup) -> Markup {
     let suite = match review.suite.as_str() {
-        "quick" => "Quick",
-        "full" => "Full",
-        other => other,
+        _ if review.is_of_own_work() => "Your jobs and traces",
+        "quick" => "Quick suite",
+        "full" => "Full suite",
+        other => &format!("{other} suite"),
     };
     let drives = match review.drives.len() {
         1 => "the drive",
@@ -57,7 +58,7 @@ pub(super) fn header(review: &Review, title: &str, lead: &Markup) -> Markup {
             h1 { (title) }
             p class="standfirst" {
                 "Simulated, not measured: every figure comes from a model of the drive. "
-                (suite) " suite, seed " (review.seed) ", " (review.program) "."
+                (suite) ", seed " (review.seed) ", " (review.program) "."
             }
             @if !review.settings.is_empty() {
                 p class="standfirst" { "Set on " (drives) ": " (review.settings.join(", ")) "." }
@@ -84,17 +85,34 @@ fn card(review: &Review, drive: usize, figures: &FirstFigures) -> Markup {
     let kind = [facts.medium.as_str(), &capacity, &facts.interface];
     let kind: Vec<&str> = kind.into_iter().filter(|text| !text.is_empty()).collect();
     html! {
-        article class="card" {
+        article class="card" style={ "--rows: " (figures.len() + 1) } {
             h2 { (swatch(drive)) " " (facts.name) }
             p class="kind" { (kind.join(" · ")) }
             dl {
                 @for (name, value) in figures {
-                    dt { (name) }
-                    dd { (value.as_deref().unwrap_or("–")) }
+                    div {
+                        dt { (name) }
+                        dd { (first_figure(value.as_deref().unwrap_or("–"))) }
+                    }
                 }
-                dt { "Model" }
-                dd { (facts.support.grade) }
+                div {
+                    dt { "Model" }
+                    dd { (facts.support.grade) }
+                }
             }
+        }
+    }
+}
+
+/// A figure of a card; a remark in brackets stands on a line of its own, so that it leaves room for the name.
+fn first_figure(value: &str) -> Markup {
+    let remark = value
+        .strip_suffix(')')
+        .and_then(|text| text.split_once(" ("));
+    html! {
+        @match remark {
+            Some((figure, remark)) => { (figure) " " span class="soft" { (remark) } }
+            None => { (value) }
         }
     }
 }

@@ -222,10 +222,26 @@ test("seeds that differ show as a band, and the line is faint where it is wide",
 
 const lead = (page) => figure(page, "lead");
 const aside = (page) => lead(page).locator(".aside tbody tr").evaluateAll((rows) => rows.map((row) => row.cells[1].querySelector("b").textContent));
-// What each drive does with its 99th percentile within a limit, from the data.
-const best = (page, accept, way) => page.evaluate((all) => all.map((iops) => (iops ? format.count(iops) : "–")),
-  review.drives.map((_, at) => Math.max(0, ...chapter("queue-depth").points.filter(({ settings }) => settings.direction === way)
-    .map(({ results }) => results[at][way]).filter((one) => one.latency.p99_us !== null && one.latency.p99_us <= accept).map((one) => one.iops))));
+// What each drive does with its 99th percentile within a limit, from the data: the highest place of its line left of the limit,
+// in steps of a ten-thousandth of each piece.
+function highest(at, accept, way) {
+  const points = chapter("queue-depth").points.filter(({ settings }) => settings.direction === way)
+    .sort((a, b) => a.settings.queue_depth - b.settings.queue_depth).map(({ results }) => results[at][way])
+    .filter((one) => one.latency.p99_us !== null).map((one) => [one.latency.p99_us, one.iops]);
+  let most = 0;
+  points.forEach(([x, y], index) => {
+    const [nextX, nextY] = points[index + 1] ?? [x, y];
+    for (let step = 0; step <= 10000; step += 1) {
+      const share = step / 10000;
+      if (x * (nextX / x) ** share <= accept) most = Math.max(most, y + share * (nextY - y));
+    }
+  });
+  return most;
+}
+const best = async (page, accept, way) => {
+  const all = review.drives.map((_, at) => highest(at, accept, way));
+  return page.evaluate((values) => values.map((iops) => (iops ? format.count(iops) : "–")), all);
+};
 
 test("the first screen shows what each drive does at a latency, by a line to drag", async () => {
   const { page, complaints, close } = await open();
@@ -254,6 +270,53 @@ test("the first screen shows what each drive does at a latency, by a line to dra
   assert.deepEqual(await aside(page), await best(page, least, "read"));
   await choose(page, "lead", "Random writes");
   assert.deepEqual(await aside(page), await best(page, await now(), "write"));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the table beside the line follows the drawn lines without jumps", async () => {
+  const { page, complaints, close } = await open();
+  // Where a point of a drive lies just beyond the limit, and just within it.
+  const at = 1;
+  const points = chapter("queue-depth").points.filter(({ settings }) => settings.direction === "read")
+    .map(({ results }) => results[at].read).filter((one) => one.latency.p99_us !== null).sort((a, b) => a.iops - b.iops);
+  const figures = await page.evaluate(([drive, limits]) => limits.map((accept) => {
+    const cell = lead.aside({ direction: "read", accept }).querySelectorAll("tbody tr")[drive].cells[1];
+    return [...cell.querySelectorAll("b, .soft")].map((one) => one.textContent);
+  }), [at, points.slice(2, 12).flatMap((one) => [one.latency.p99_us * 0.999, one.latency.p99_us])]);
+  const number = (text) => parseFloat(text) * (text.endsWith("M") ? 1000 : 1);
+  for (let pair = 0; pair < figures.length; pair += 2) {
+    const [before, exact] = [figures[pair], figures[pair + 1]];
+    assert.ok(number(before[0]) > 0.95 * number(exact[0]), `${before} then ${exact}`);
+  }
+  const words = figures.map(([, load]) => load);
+  assert.ok(words.some((load) => /^QD\d+ to QD\d+$/.test(load)) && words.some((load) => /^QD\d+$/.test(load)), words.join());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("every line chart can be read with the arrow keys", async () => {
+  const { page, complaints, close } = await open();
+  for (const name of await names(page)) {
+    const plot = figure(page, name).locator(".plot");
+    if (await plot.count() === 0) continue;
+    await plot.focus();
+    const seen = new Set();
+    for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowLeft"]) {
+      await page.keyboard.press(key);
+      const said = await figure(page, name).locator("[aria-live]").textContent();
+      assert.match(said, /\d.*: .*\d/, `${name}: "${said}" after ${key}`);
+      seen.add(said);
+    }
+    assert.ok(seen.size >= 4, `${name}: ${[...seen].join("; ")}`);
+    assert.equal(await figure(page, name).locator(".tip").isVisible(), true, name);
+    await page.keyboard.press("Escape");
+    assert.equal(await figure(page, name).locator(".tip").isVisible(), false, name);
+  }
+  await lead(page).locator(".plot").focus();
+  await page.keyboard.press("Home");
+  const said = await lead(page).locator("[aria-live]").textContent();
+  assert.match(said, /^99th percentile .*: .*, QD1 \d/, said);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -206,6 +206,39 @@ test("a narrow screen shows everything without scrolling sideways", async () => 
   await close();
 });
 
+test("every link of the contents is in view on a desktop, and can be scrolled to on a phone", async () => {
+  for (const width of [1000, 1280, 1600]) {
+    const { page, close } = await open({ viewport: { width, height: 900 } });
+    const bar = await page.locator(".contents ol").boundingBox();
+    for (const link of await page.locator(".contents a").all()) {
+      const box = await link.boundingBox();
+      assert.ok(box.x >= 0 && box.x + box.width <= bar.x + bar.width + 1, `${await link.textContent()} at ${width}`);
+    }
+    await close();
+  }
+  const { page, close } = await open({ viewport: { width: 390, height: 844 } });
+  const [style, hides] = await page.locator(".contents ol").evaluate((list) => [getComputedStyle(list).scrollbarWidth, list.scrollWidth > list.clientWidth]);
+  assert.ok(hides && style !== "none", `${style}`);
+  await close();
+});
+
+test("the figures on the cards stand in rows, and names are on one line", async () => {
+  for (const width of [768, 1280]) {
+    const { page, close } = await open({ viewport: { width, height: 900 } });
+    // A remark in brackets, as drives have that are slower when overwritten.
+    const cards = await page.locator(".card").evaluateAll((all) => all.map((card) => [...card.querySelectorAll("dl > div")].map((row) => {
+      const { top } = row.getBoundingClientRect();
+      const name = row.querySelector("dt");
+      return { top, name: name.textContent, lines: Math.round(name.getBoundingClientRect().height / parseFloat(getComputedStyle(name).lineHeight)) };
+    })));
+    const sideBySide = cards.filter(([first]) => first.top === cards[0][0].top);
+    assert.ok(sideBySide.length > 1);
+    for (const card of sideBySide) card.forEach((row, at) => assert.equal(row.top, cards[0][at].top, `${row.name} at ${width}`));
+    for (const row of cards.flat()) assert.equal(row.lines, 1, `${row.name} at ${width}`);
+    await close();
+  }
+});
+
 test("nothing moves when a choice is made", async () => {
   const { page, close } = await open();
   const places = () => page.locator("section, figure").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));

@@ -8,6 +8,7 @@ use model::Part;
 use serde::Serialize;
 
 use super::again::Again;
+use super::chapters::yours;
 use super::member::MemberFigures;
 use super::moved::Moved;
 pub use super::rounding::rounded;
@@ -468,6 +469,11 @@ impl Latency {
 }
 
 impl Review {
+    /// Returns whether only the user's own jobs and traces ran, and no suite.
+    pub fn is_of_own_work(&self) -> bool {
+        !self.chapters.is_empty() && self.chapters.iter().all(|one| one.id == yours::ID)
+    }
+
     /// Returns the bytes of `review.json`, indented at the levels that people read, with one line for each point.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("a review has no maps with odd keys");

@@ -13,7 +13,7 @@ use super::results::{Across, Figures, Measurement, rounded};
 use super::suite::Effort;
 
 /// Maximum half-width of the 95 % interval of a known mean, as a share of it.
-const KNOWN: f64 = 0.05;
+pub(super) const KNOWN: f64 = 0.05;
 
 /// Certainty of a figure of a point that may continue. If there are several figures, the greatest variant decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,7 +4,13 @@ const lead = (() => {
   const { element } = controls;
   const { review, shown } = data;
 
-  // Of a drive: [99th percentile, I/Os a second, conditions] at each point, from the least load to the greatest.
+  // A load of a sweep in words, or what lies between two of them.
+  function loadOf(sweep, ...loads) {
+    const text = loads.map((load) => (sweep.along === "queue_depth" ? `QD${load}` : format.count(load))).join(" to ");
+    return sweep.along === "queue_depth" ? text : `at ${text} arrivals a second`;
+  }
+
+  // Of a drive: [99th percentile, I/Os a second, load in words, load] at each point, from the least load to the greatest.
   const SWEEPS = data.drawn.sweeps;
   function along(direction, at) {
     const sweep = SWEEPS.find((one) => one.direction === direction);
@@ -14,7 +20,7 @@ const lead = (() => {
         const { read, write } = point.results[at];
         const load = point.settings[sweep.along];
         return [(direction === "write" ? write : read)?.latency.p99_us ?? null, (read?.iops ?? 0) + (write?.iops ?? 0),
-          sweep.along === "queue_depth" ? `QD${load}` : `at ${format.count(load)} arrivals a second`];
+          loadOf(sweep, load), load];
       });
   }
 
@@ -35,9 +41,19 @@ const lead = (() => {
   const options = SWEEPS.map(({ direction, label }) => [direction, label]);
   const what = (state) => (state.direction === "write" ? "writes" : "reads");
 
-  // The most a drive does with its 99th percentile within the limit, as measured: nothing is read between points.
-  function within(points, accept) {
-    return known(points).filter(([p99]) => p99 <= accept).reduce((best, one) => (best && best[1] >= one[1] ? best : one), null);
+  // The most that a drive does with its 99th percentile within the limit, on the line as it is drawn: at a measured point, or
+  // where the line between two of them crosses the limit. Returns [I/Os a second, load in words], or null.
+  function within(direction, points, accept) {
+    const sweep = SWEEPS.find((one) => one.direction === direction);
+    const all = known(points);
+    const found = all.flatMap(([p99, iops, words, load], at) => {
+      const here = p99 <= accept ? [[iops, words]] : [];
+      const next = all[at + 1];
+      if (!next || (p99 <= accept) === (next[0] <= accept)) return here;
+      const share = Math.log(accept / p99) / Math.log(next[0] / p99);
+      return [...here, [iops + share * (next[1] - iops), loadOf(sweep, load, next[3])]];
+    });
+    return found.reduce((best, one) => (best && best[0] >= one[0] ? best : one), null);
   }
 
   return {
@@ -52,6 +68,7 @@ const lead = (() => {
         x: { kind: "log10", label: `99th percentile of latency of ${what(state)}`, name: "99th percentile", format: format.microseconds, range },
         y: { kind: "linear", label: "I/Os a second", format: format.count },
         lines,
+        note: "Between two measured points the table reads the line.",
         empty: "Too few samples for this percentile; run without --ios.",
         limit: {
           x: state.accept, min: +range[0].toPrecision(3), max: +range[1].toPrecision(3),
@@ -61,7 +78,7 @@ const lead = (() => {
           caption: `4 KiB random I/O: 99th percentile of ${what(state)} and I/Os a second`,
           head: ["Drive", "Load", "99th percentile", "IOPS"],
           formats: [String, String, format.microseconds, format.count],
-          rows: lines.flatMap((line) => line.points.map(([p99, iops, load]) => [line.name, load, p99, iops])),
+          rows: lines.flatMap((line) => line.points.map(([p99, iops, words]) => [line.name, words, p99, iops])),
         },
       };
     },
@@ -70,10 +87,10 @@ const lead = (() => {
       const body = element("tbody");
       for (const { drive, at } of shown()) {
         const points = known(along(state.direction, at));
-        const best = within(points, state.accept);
+        const best = within(state.direction, points, state.accept);
         const least = points.length ? Math.min(...points.map(([p99]) => p99)) : null;
-        const text = best ? format.count(best[1]) : "–";
-        const soft = best ? best[2] : least === null ? "too few samples" : `needs ${format.microseconds(least)}`;
+        const text = best ? format.count(best[0]) : "–";
+        const soft = best ? best[1] : least === null ? "too few samples" : `needs ${format.microseconds(least)}`;
         body.append(element("tr", {}, element("th", { scope: "row" }, marks.swatch(at), drive.label),
           element("td", {}, element("b", {}, text), element("span", { class: "soft" }, soft))));
       }

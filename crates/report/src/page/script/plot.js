@@ -125,9 +125,18 @@ const plot = (() => {
     return chart;
   }
 
+  // Rows of a chart whose lines go their own way: the points at this x alone, each with what it is.
+  function rowsOf(view, x) {
+    const here = (line) => line.points.filter((point) => point[0] === x && there(point[1]));
+    return view.lines.flatMap((line) => here(line).map(([, y, what]) => ({
+      drive: line.drive, name: `${line.name}, ${what}`, value: view.y.format(y),
+    })));
+  }
+
   // The value of each line at an index, or at its nearest point if that is hardly farther; the greatest first.
   function rowsAt(chart, drawn, index) {
     const { view, xs, ys, xKind } = drawn;
+    if (view.free) return rowsOf(view, xs[index]);
     const at = (i) => chart.valToPos(xKind.forward(xs[i]), "x");
     const near = (line) => {
       if (line[index] !== undefined) return line[index];
@@ -193,7 +202,8 @@ const plot = (() => {
 
   function keys(host, chart, drawn, read, live, zoomed) {
     const { xs, xKind, yKind, within } = drawn;
-    const inside = xs.map((_, index) => index).filter((index) => within(xs[index]));
+    // Only where some line has a value: at other places there is nothing to read.
+    const inside = xs.map((_, index) => index).filter((index) => within(xs[index]) && drawn.ys.some((line) => there(line[index])));
     // Half of what is shown, around the reader's place, or twice as much.
     function scaled(factor) {
       const [from, to] = [drawn.left, drawn.right].map(xKind.forward);

@@ -54,6 +54,11 @@ const contents = (() => {
         list.scrollTo({ left: link.offsetLeft - list.offsetLeft - list.clientWidth / 2 + link.offsetWidth / 2 });
       }
     }
+    // A link's target must not end up under the contents, which take a line or more.
+    const bar = document.querySelector(".contents");
+    const clear = () => { document.documentElement.style.scrollPaddingTop = `${bar.offsetHeight + 24}px`; };
+    new ResizeObserver(clear).observe(bar);
+    clear();
     const soon = () => { pending ||= requestAnimationFrame(mark); };
     addEventListener("scroll", soon, { passive: true });
     // What is drawn late moves what is below it, and that is no scrolling.

@@ -49,7 +49,7 @@ impl Chapter for Latency {
     }
 
     fn is_shown(&self, review: &Review) -> bool {
-        queue_depth::is_in(review)
+        queue_depth::is_in(review) || review.is_of_own_work()
     }
 
     fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {

@@ -16,7 +16,7 @@ mod sustained;
 pub(crate) mod under_load;
 mod virten;
 mod warmup;
-mod yours;
+pub(crate) mod yours;
 
 use super::chapter::{Chapter, spreads_of};
 use super::chart::{Section, Spread, Sweep};

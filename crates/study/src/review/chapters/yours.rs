@@ -18,7 +18,8 @@ use lab::{Outcome, Scenario, ThreadOutcome, TraceReplay, Work};
 use text::problem::Problems;
 use workload::replay::Beyond;
 
-const ID: &str = "yours";
+/// Name of the chapter.
+pub(crate) const ID: &str = "yours";
 
 /// The chapter.
 pub(crate) struct YourOwn;

@@ -1,10 +1,10 @@
 //! Reports means that are not known after all runs.
 
+use super::super::chapters::yours::ID as YOURS;
 use super::super::results::{Point, Review};
+use super::super::seeds::KNOWN;
+use text::digits::significant;
 use text::words::listed;
-
-/// The chapter of the user's own jobs and traces, which run as written.
-const YOURS: &str = "yours";
 
 /// Returns a sentence if the means of some points are not known (the full suite predicts that, in other suites the
 /// points have run to the end), and one on the user's own jobs and traces.
@@ -38,8 +38,10 @@ fn clauses(review: &Review, of: impl Fn(&str) -> bool) -> String {
                 .iter()
                 .filter_map(|point| point.results[drive].as_ref()?.mean_error);
             let worst = worst.reduce(f64::max);
+            // Of a run too short to judge, an error that looks small says nothing.
+            let worst = worst.filter(|&error| error > KNOWN);
             let worst = worst.map_or(String::new(), |error| {
-                format!(" (±{:.0} % at the worst)", error * 100.0)
+                format!(" (±{} % at the worst)", significant(error * 100.0, 2))
             });
             let whose = match chapter.id {
                 YOURS => String::new(),

@@ -106,7 +106,7 @@ fn on_disk(path: &Path) -> Result<Located, Problems> {
 #[cfg(feature = "files")]
 fn on_disk(path: &Path) -> Result<Located, Problems> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = text::bounded::text(path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
     Ok(Located {
         id: stem(path).to_owned(),

@@ -53,6 +53,18 @@ fn a_file_and_an_expression_are_one_pool() {
 }
 
 #[test]
+fn a_raidz_is_no_log() {
+    let refused = messages(catalogue::drive(
+        "intent-log(main=exos-x18-16tb, log=raidz(3*p4801x-100; parity=1))",
+    ));
+    assert!(refused.contains("a raidz is no log"), "{refused}");
+    for log in ["p4801x-100", "mirror(2*p4801x-100)", "stripe(2*p4801x-100)"] {
+        let words = format!("intent-log(main=raidz(3*exos-x18-16tb), log={log})");
+        assert!(catalogue::drive(&words).is_ok(), "{words}");
+    }
+}
+
+#[test]
 fn pools_nest_and_are_numbered_in_the_order_written() {
     let sheet = pool("stripe(2*mirror(2*p4801x-100), mirror(p4801x-100, p4800x-375); chunk=64k)");
     let config = config(&sheet);

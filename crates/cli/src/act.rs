@@ -33,7 +33,7 @@ Examples:
   drivelab act p4800x-750 --act-version 3              as of 2017: queues, latency from the queue
   drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT's
   drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
-  drivelab act p3700-1600 --output-format json | jq '.drives[0].score'
+  drivelab act p3700-1600 --json | jq '.drives[0].score'
 
 A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer \
 than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large \
@@ -107,6 +107,10 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, alias = "format", value_enum, default_value_t = Format::Normal)]
     output_format: Format,
+
+    /// Print JSON: the same as --output-format json
+    #[arg(long, conflicts_with = "output_format")]
+    json: bool,
 
     /// Also write a CSV file: a line for each drive and kind of request
     #[arg(long, value_name = "FILE")]
@@ -185,7 +189,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    if args.output_format == Format::Json {
+    if args.json || args.output_format == Format::Json {
         writeln!(out, "{:#}", report::act::json(rows))?;
         return Ok(());
     }

@@ -16,7 +16,7 @@ use study::decide::profile::Profile;
 use study::decide::rate::Offered;
 use study::decide::slo::Slo;
 use study::decide::syncs::{self, Syncs};
-use study::decide::work::Load;
+use study::decide::work::{Load, counted_for};
 use text::problem::Problems;
 use text::terminal::paragraph;
 
@@ -25,7 +25,7 @@ use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, taken};
-use crate::load::{self, LoadArgs};
+use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::profile::profile;
 use crate::replay::BeyondArg;
@@ -347,7 +347,7 @@ const PLACES: [(&str, &str, &str); 4] = [
 fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
-    let usual = load::usual(found.drives.iter().map(|one| &one.sheet));
+    let usual = counted_for(found.drives.iter().map(|one| &one.sheet));
     let (mut load, mut conditions) = args.load.read(usual, &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
@@ -374,7 +374,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     };
     let prices = args.usd.as_ref().and_then(|path| {
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = text::bounded::text(path, text::bounded::WRITTEN)
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
         let also: Vec<&str> = found.drives.iter().map(|one| &*one.sheet.id).collect();
         taken(

@@ -1,7 +1,6 @@
 //! `drivelab explain`: analysis of a user's fio run.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use catalogue::{DriveSheet, Settings};
@@ -10,8 +9,8 @@ use report::{csv, decide};
 use study::decide::explain::answer::{Answer, Request, explain};
 use study::decide::explain::file::{self, Run};
 use study::decide::explain::steadiness;
-use text::foreign;
 use text::problem::Problems;
+use text::{bounded, foreign};
 
 use crate::drive::{DriveArgs, Sorted, load, sort};
 use crate::failure::{Failure, on_command_line};
@@ -226,13 +225,13 @@ fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
 }
 
 fn text_of(path: &Path) -> Result<String, Problems> {
-    let mut bytes = Vec::new();
     let read = match path == Path::new("-") {
-        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        false => fs::read(path).map(|read| bytes = read),
+        true => bounded::from(io::stdin().lock(), bounded::RESULTS),
+        false => bounded::bytes(path, bounded::RESULTS),
     };
     let origin = path.display().to_string();
-    read.map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
+    let bytes =
+        read.map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
     if let Some(encoding) = foreign::utf16(&bytes) {
         let mut problems = Problems::whole(origin, format!("is {encoding}, not UTF-8"));
         problems.0[0].help = Some(String::from(foreign::UTF16_HELP));

@@ -1,11 +1,11 @@
 //! Fault scripts, as servers and runs take them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalogue::DriveSheet;
 use lab::faults::Befalls;
 use lab::scripted::{befalling, scripted};
+use text::bounded;
 use text::problem::Problems;
 use workload::faults::Scripted;
 
@@ -44,7 +44,7 @@ impl FaultArgs {
 /// Returns the faults of a script, with their lines; empty if the script has a problem.
 pub(crate) fn script_of(path: &Path, problems: &mut Problems) -> Vec<Scripted> {
     let origin = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = bounded::text(path, bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
     let scripted = text.and_then(|text| scripted(&origin, &text));
     taken(scripted, problems).unwrap_or_default()

@@ -394,6 +394,6 @@ pub(crate) fn with_paced(path: &Path) -> Result<(Vec<MeasuredRun>, Vec<Paced>), 
 
 fn read(path: &Path) -> Result<String, Problems> {
     let origin = path.display().to_string();
-    std::fs::read_to_string(path)
+    text::bounded::text(path, text::bounded::RESULTS)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))
 }

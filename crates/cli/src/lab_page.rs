@@ -137,7 +137,7 @@ fn without_files(name: &str) -> Problems {
 }
 
 fn read(path: &Path) -> Result<String, Problems> {
-    std::fs::read_to_string(path).map_err(|error| {
+    text::bounded::text(path, text::bounded::WRITTEN).map_err(|error| {
         Problems::whole(
             path.display().to_string(),
             format!("cannot be read: {error}"),

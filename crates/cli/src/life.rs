@@ -9,18 +9,17 @@ use report::{csv, decide};
 use study::decide::fleet::UserRating;
 use study::decide::life::{self, Answer};
 use study::decide::named;
-use study::decide::ranges::Ranges;
 use study::decide::table_of_s3::table_of_s3;
-use study::decide::work::{Conditions, Load};
+use study::decide::work::{Conditions, Load, counted_for};
+use study::decide::writing::Writing;
 use text::problem::Problems;
-use text::quantity::{Rate, quantity};
 
 use crate::drive::DriveArgs;
 use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
 use crate::fleet;
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, usual};
+use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::stop::AtOnce;
 
@@ -30,6 +29,7 @@ use crate::stop::AtOnce;
 Examples:
   drivelab life 950pro-256 p4800x-375 --writes 20MB/s
   drivelab life d7-p5600-1600 --writes 100MB/s --rw randwrite --bs 32k --years 5
+  drivelab life d7-p5600-1600 980pro-1000 --writes 2TB/day   or 1DWPD: drive writes per day
   drivelab life s2-slog --job db.fio                   each member of a pool
   drivelab life p4800x-375 --trace vm.vscsi.xz --csv life.csv
   drivelab life d7-p5600-1600 p5800x-800               what may be written for five years
@@ -50,9 +50,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     load: LoadArgs,
 
-    /// Writes at this rate, such as 100MB/s
-    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load"])]
-    writes: Option<Rate>,
+    /// Writes at this rate: bytes a second or a day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
+    #[arg(long, value_name = "RATE", value_parser = Writing::read, conflicts_with_all = ["job", "trace", "load"])]
+    writes: Option<Writing>,
 
     /// How --writes writes, as in fio: write or randwrite
     #[arg(long, value_name = "RW", default_value = "randwrite", value_parser = ["write", "randwrite"])]
@@ -125,16 +125,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         });
     }
     let years = args.years.unwrap_or(YEARS);
-    let (drives, load, conditions) = read(args)?;
+    let (drives, conditions) = read(args)?;
     args.drives.note_on_years();
     let stop = AtOnce::on_signals()?;
     let lab = Lab::new();
     let results = of_each(
         &drives,
-        |drive| &drive.id,
-        |drive, go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
+        |(drive, _)| &drive.id,
+        |(drive, load), go_on| life::life(drive, load.as_ref(), years, &conditions, &lab, go_on),
     );
-    let answers = limit::all(drives.iter().map(|drive| &*drive.id).zip(results))?;
+    let answers = limit::all(drives.iter().map(|(drive, _)| &*drive.id).zip(results))?;
     stop.results(|| print(args, &answers, &conditions))?;
     let short = answers
         .iter()
@@ -191,10 +191,13 @@ fn published(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Problems> {
+/// Drives, each with its load: drive writes per day are another rate on each.
+type Loaded = Vec<(DriveSheet, Option<Load>)>;
+
+fn read(args: &Args) -> Result<(Loaded, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let (mut load, mut conditions) = args.load.read(usual(drives.iter()), &mut problems);
+    let (load, mut conditions) = args.load.read(counted_for(drives.iter()), &mut problems);
     if !args.tbw.is_empty() {
         problems.0.push(on_command_line(
             "--tbw is for real drives, whose SMART data --smart reads",
@@ -203,55 +206,24 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
     }
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
-    if let Some(rate) = args.writes {
-        match (1e3..1e11).contains(&rate.0) {
-            false => problems.0.push(on_command_line(
-                "--writes: no rate that a drive can have",
-                "from 1kB/s to 100GB/s, such as 100MB/s",
-            )),
-            true => load = taken(writes(rate.0, args), &mut problems),
-        }
-    }
-    if let Some(load) = &load {
+    let with_load = |drive: DriveSheet| {
+        let load = match args.writes {
+            Some(writes) => {
+                let load = writes.load(&drive, &args.rw, &args.bs, args.load.runtime);
+                taken(load, &mut problems)
+            }
+            None => load.clone(),
+        };
+        (drive, load)
+    };
+    let drives: Loaded = drives.into_iter().map(with_load).collect();
+    // All of them are of one pattern.
+    if let Some(load) = drives.iter().find_map(|(_, load)| load.as_ref()) {
         conditions.state = args.load.state_before(load);
     }
     let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
     let inputs: Vec<_> = inputs.into_iter().flatten().collect();
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
-    problems.or((drives, load, conditions))
-}
-
-/// Number of I/Os of a run of `--writes`, and the bounds of its time.
-const WRITES: f64 = 60_000.0;
-const SECONDS: (f64, f64) = (1.0, 60.0);
-/// Maximum rate of one thread, while there are fewer than [`THREADS`].
-const THREAD: f64 = 400e6;
-/// Maximum number of threads: sequential threads have a range of their own each, in whole percent of the drive. More
-/// threads would write the same ranges.
-const THREADS: f64 = 100.0;
-
-/// Returns writes at a rate, as a job file.
-fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
-    let threads = (rate / THREAD).ceil().clamp(1.0, THREADS) as u32;
-    let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
-    let enough = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
-    let runtime = match args.load.runtime {
-        Some(runtime) => format!("{}us", runtime.ns() / 1000),
-        None => format!("{enough}s"),
-    };
-    let mut ranges = Ranges::of(&args.rw, [].into_iter(), threads);
-    let range = ranges.next(threads).map_or(String::new(), |it| it + "\n");
-    let text = format!(
-        "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\n{range}group_reporting=1\n\
-         rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={runtime}\n",
-        args.rw,
-        args.bs,
-        rate / f64::from(threads),
-    );
-    Load::of_text(
-        &format!("writes at {:.6} MB/s", rate * 1e-6).replace(".000000", ""),
-        text,
-    )
-    .map(|load| load.writing(rate * 1e-6))
+    problems.or((drives, conditions))
 }

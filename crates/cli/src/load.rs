@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use catalogue::{DriveSheet, HostSheet};
+use catalogue::HostSheet;
 use lab::Start;
 use model::Span;
 use model::media::Precondition;
-use model::tier::Kind;
 use study::decide::named;
 use study::decide::work::{Conditions, Load};
 use text::problem::Problems;
@@ -56,24 +55,6 @@ pub(crate) struct LoadArgs {
     /// Seeds, from --seed on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(crate) seeds: u32,
-}
-
-/// Default counted time of a job.
-const USUAL: Span = Span::from_ms(500);
-/// Default counted time of a log: three transaction groups.
-pub(crate) const OF_A_LOG: Span = Span::from_ms(15_000);
-
-/// Returns the counted time of a job on these drives: for pools with an intent log, until transaction groups have been
-/// written to the main pool.
-pub(crate) fn usual<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
-    let has_log = |sheet: &DriveSheet| {
-        let tiers = sheet.pool_config().map(|config| &config.tiers);
-        tiers.is_some_and(|all| all.iter().any(|it| matches!(it.kind, Kind::IntentLog(_))))
-    };
-    match drives.any(has_log) {
-        true => OF_A_LOG,
-        false => USUAL,
-    }
 }
 
 impl LoadArgs {

@@ -4,7 +4,6 @@
 //! them, so that both can be in any order.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -19,6 +18,7 @@ use model::Span;
 use model::host::Filesystem;
 use report::csv;
 use report::fio::{Formats, Report, print, print_drives, spread_starts};
+use text::bounded;
 use text::problem::{Problem, Problems, nearest};
 use text::quantity::quantity;
 use workload::fio::{
@@ -470,11 +470,11 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
     let surroundings = Surroundings {
         environment: &|name| std::env::var(name).ok(),
         read: &|path| {
-            fs::read(if path == Path::new("-") {
-                Path::new("/dev/stdin")
-            } else {
-                path
-            })
+            let path = match path == Path::new("-") {
+                true => Path::new("/dev/stdin"),
+                false => path,
+            };
+            bounded::bytes(path, bounded::WRITTEN)
         },
         processors: cores.into(),
     };

@@ -10,18 +10,18 @@ use report::{csv, decide};
 use study::decide::profile::Profile;
 use study::decide::size::{self as sizes, Answer, Busy, Request};
 use study::decide::slo::Slo;
-use study::decide::work::{Conditions, Load};
+use study::decide::work::{Conditions, Load, OF_A_LOG};
 use study::review::Workload;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
 use crate::drive::{DriveArgs, load as load_drive};
+use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, OF_A_LOG};
+use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::profile::profile;
-use crate::progress::Progress;
 use crate::size::size;
 use crate::stop::AtOnce;
 
@@ -152,22 +152,20 @@ fn inbound(text: &str) -> Result<Rate, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (pools, request, busy) = read(args)?;
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let answers = limit::all(pools.iter().map(|(name, pool)| {
-        bar.message(name.clone());
-        let answer = match (&busy, &request.load.yours().workload) {
-            (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab),
-            (None, _) if args.place == Place::Slog => sizes::log(name, pool, &request, &lab),
+    let results = of_each(
+        &pools,
+        |(name, _)| name,
+        |(name, pool), go_on| match (&busy, &request.load.yours().workload) {
+            (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab, go_on),
+            (None, _) if args.place == Place::Slog => sizes::log(name, pool, &request, &lab, go_on),
             (None, Workload::Trace(trace)) => {
-                sizes::read_cache(name, pool, (&request, trace), &lab)
+                sizes::read_cache(name, pool, (&request, trace), &lab, go_on)
             }
             (None, Workload::Jobs(_)) => Err(no_trace()),
-        };
-        (&**name, answer)
-    }));
-    bar.finish();
-    let answers = answers?;
+        },
+    );
+    let answers = limit::all(pools.iter().map(|(name, _)| &**name).zip(results))?;
     stop.results(|| print(args, &request, &answers))?;
     let limited = !request.slo.limits.is_empty();
     let missed = answers

@@ -120,7 +120,7 @@ impl Asked {
             return Ok(Config::load(self.load.unwrap_or(1.0), generation, duration));
         };
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = text::bounded::text(path, text::bounded::WRITTEN)
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
         let mut config = from_text(&origin, &text, asked, cores)?;
         if let Some(duration) = self.duration {

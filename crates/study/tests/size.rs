@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lab::Lab;
+use lab::{Lab, to_the_end};
 use model::media::Precondition;
 use model::random::Stream;
 use study::decide::named;
@@ -53,7 +53,14 @@ fn cached(gap_us: u64, main: &str) -> Answer {
     let request = request(Load::new(yours), 1);
     let pool = format!("read-cache(cache=p4800x-375, main={main})");
     let pool = catalogue::drive(&pool).expect("a pool");
-    size::read_cache("p4800x-375", &pool, (&request, &trace), &Lab::new()).expect("it fits")
+    size::read_cache(
+        "p4800x-375",
+        &pool,
+        (&request, &trace),
+        &Lab::new(),
+        &to_the_end,
+    )
+    .expect("it fits")
 }
 
 /// If each request has completed before the next begins, the tier is an exact LRU. If the main pool cannot keep up,
@@ -103,7 +110,7 @@ fn a_log_is_never_full_from_what_the_rule_asks_for_on() {
     let request = request(load.at_most(most), 1);
     let pool = "intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=mirror(2*p4801x-100))";
     let pool = catalogue::drive(pool).expect("a pool");
-    let answer = size::log("mirror", &pool, &request, &Lab::new()).expect("it fits");
+    let answer = size::log("mirror", &pool, &request, &Lab::new(), &to_the_end).expect("it fits");
     let never: Vec<bool> = answer
         .rows
         .iter()

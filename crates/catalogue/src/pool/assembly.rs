@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use model::media::{DriveConfig, Medium};
 use model::tier::config::LABEL_BYTES;
-use model::tier::{Member, PoolConfig, Target, TierConfig, TierSettings};
+use model::tier::{Kind, Member, PoolConfig, Target, TierConfig, TierSettings};
 
 use super::keys::{Keys, Noted};
 use super::members::Drives;
@@ -440,6 +440,22 @@ impl<'a> Assembly<'a> {
 }
 
 impl TierReader<'_, '_> {
+    /// Whether a role that has been read has a tier of such a kind.
+    pub(super) fn has_child_of(&self, role: &str, is: impl Fn(&Kind) -> bool) -> bool {
+        let mut first = 0;
+        for one in &self.roles {
+            let children = &self.children[first..first + one.children];
+            first += one.children;
+            if one.name == role {
+                return children.iter().any(|target| match target {
+                    Target::Tier(tier) => is(&self.assembly.tiers[usize::from(*tier)].kind),
+                    Target::Slice { .. } => false,
+                });
+            }
+        }
+        false
+    }
+
     /// What a role names becomes the tier's next children; returns the bytes that can be used of each. A role of which
     /// there may be none need not be written.
     pub(super) fn children(

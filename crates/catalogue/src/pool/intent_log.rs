@@ -22,6 +22,14 @@ const TIB: u64 = 1 << 40;
 fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     let main = tier.children("main", 1..=1).first().copied().unwrap_or(0);
     tier.children("log", 0..=32);
+    // Its blocks may not be changed in place, and ZFS refuses one too: "log devices can be mirrored, raidz is not supported".
+    if tier.has_child_of("log", |kind| matches!(kind, Kind::Raidz(_))) {
+        tier.keys.problem(
+            "log",
+            "a raidz is no log: in ZFS a log is a drive or a mirror",
+            "such as `mirror(2*p4801x-100)`, or several drives",
+        );
+    }
     let keys = &mut tier.keys;
     let record = keys.bytes("record", 4 * KIB..=1024 * KIB, 128 * KIB);
     if !record.is_power_of_two() {

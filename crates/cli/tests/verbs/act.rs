@@ -27,6 +27,15 @@ fn a_load_that_passes_exits_with_0_and_one_that_fails_with_3() {
 }
 
 #[test]
+fn json_is_asked_for_as_of_other_verbs() {
+    let args = ["p4800x-375", "--load", "5"];
+    let printed = |format: &[&str]| act(&[&args[..], &SHORT, format].concat());
+    let json = printed(&["--json"]);
+    assert_eq!(json.status.code(), Some(0), "{}", text(&json.stderr));
+    assert_eq!(json.stdout, printed(&["--output-format", "json"]).stdout);
+}
+
+#[test]
 fn json_says_what_was_asked_and_what_was_achieved() {
     let args = [
         "p4800x-375",

@@ -7,6 +7,36 @@ use serde_json::Value;
 
 use crate::rig::{drivelab, text};
 
+/// A file without an end is refused after some mebibytes and does not fill the memory.
+#[test]
+fn files_without_an_end_are_refused() {
+    for args in [
+        &["show", "./../../../../../../../../dev/zero"][..],
+        &["run", "/dev/zero", "p4800x-375"],
+        &[
+            "choose",
+            "p4800x-375",
+            "--load",
+            "wal",
+            "--usd",
+            "/dev/zero",
+        ],
+        &[
+            "run",
+            "p4800x-375",
+            "--rw=read",
+            "--number_ios=10",
+            "--fault",
+            "/dev/zero",
+        ],
+    ] {
+        let output = drivelab(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("larger than 16 MiB"), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn drives_lists_every_drive() {
     let output = drivelab(&["drives"]);
@@ -144,4 +174,14 @@ fn a_closed_pipe_is_no_failure() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stderr), "");
+}
+
+/// A guest's Linux has a page cache and a journal as any other: checks that write files run on a cloud's volume as well.
+#[test]
+fn volumes_are_checked_in_a_guest() {
+    let args = "check etcd gp3 --host virtual-machine --seeds 1 --json";
+    let output = drivelab(&args.split(' ').collect::<Vec<&str>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["asked"]["host"], "virtual-machine", "{found}");
 }

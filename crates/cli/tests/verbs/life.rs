@@ -38,6 +38,31 @@ fn life_at_more_than_a_drive_writes_is_that_at_all_it_writes() {
     );
 }
 
+/// A day's bytes and drive writes per day are rates of bytes as well, the latter another one on each drive.
+#[test]
+fn writes_are_given_by_the_second_by_the_day_or_in_drive_writes() {
+    let life = |drives: &[&str], writes: &str| {
+        let args = ["--writes", writes, "--seeds", "1", "--runtime", "50ms"];
+        let found = json(&[&["life"], drives, &args[..]].concat());
+        let answers = found["answers"].as_array().expect("answers").clone();
+        let asked = |answer: &Value| answer["load"]["asked_mb_s"].as_f64().expect("a rate");
+        answers.iter().map(asked).collect::<Vec<f64>>()
+    };
+    assert_eq!(
+        life(&["950pro-256"], "8.64TB/day"),
+        life(&["950pro-256"], "100MB/s")
+    );
+    let rates = life(&["950pro-256", "p4800x-375"], "2DWPD");
+    let of = |gb: f64| 2.0 * gb * 1e3 / 86_400.0;
+    assert!((rates[0] / of(256.06) - 1.0).abs() < 0.001, "{rates:?}");
+    assert!((rates[1] / of(375.08) - 1.0).abs() < 0.001, "{rates:?}");
+    for wrong in ["2TB", "1TB/month", "0DWPD", "9TB/s"] {
+        let output = drivelab(&["life", "950pro-256", "--writes", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(text(&output.stderr).contains("--writes"), "{wrong}");
+    }
+}
+
 fn seed(name: &str) -> String {
     format!(
         "{}/../../fuzz/seeds/smart/{name}",

@@ -20,7 +20,7 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
             broke => format!("already break {}", broke.unwrap_or("it")),
         };
         return format!(
-            "{}: no load stays within {slo}: {} arrivals a second {broke}.",
+            "{}: no load that was tried stays within {slo}: {} arrivals a second, the lowest, {broke}.",
             answer.drive,
             count(at),
         );

@@ -28,7 +28,8 @@ use crate::review::results::{Measurement, rounded};
 
 /// Ratio of two adjacent arrival rates.
 const STEP: f64 = 1.02;
-/// Lowest rate that is tried, as a share of the drive's maximum.
+/// The lowest rate that is tried first, as a share of what the drive does at most; where it is beyond a limit and the closed loop
+/// is not, rates down to that share of it.
 const LOWEST: f64 = 1.0 / 1024.0;
 /// Minimum share of the arrivals that a drive must complete within the run to keep up.
 const KEPT_UP: f64 = 0.97;
@@ -277,16 +278,24 @@ impl Runs<'_> {
         broken
             .map(|reading| reading.limit)
             .or_else(|| match height {
-                Height::Arrivals(rate) if self.falls_behind(rate, &tally) => {
+                Height::Arrivals(rate) if self.falls_behind(rate, &tally, outcomes.len()) => {
                     Some(String::from("keeps up"))
                 }
                 _ => None,
             })
     }
 
-    /// Checks whether fewer I/Os complete than arrive.
-    fn falls_behind(&self, rate: f64, tally: &Tally) -> bool {
-        tally.iops() < KEPT_UP * self.request.pattern.offered(rate)
+    /// Whether fewer I/Os come out than arrive.
+    fn falls_behind(&self, rate: f64, tally: &Tally, runs: usize) -> bool {
+        let kept_up = KEPT_UP - self.chance(runs);
+        tally.iops() < kept_up * self.request.pattern.offered(rate)
+    }
+
+    /// How far fewer arrivals than planned may come of so many runs by chance, as a share: three standard deviations of a Poisson
+    /// count, less those of a run of [`IOS`], which [`KEPT_UP`] has room for.
+    fn chance(&self, runs: usize) -> f64 {
+        let deviation = |ios: f64| 3.0 / libm::sqrt(ios * runs.max(1) as f64);
+        (deviation(self.ios()) - deviation(IOS.0)).max(0.0)
     }
 
     fn point(&self, height: Height) -> Point {
@@ -578,7 +587,11 @@ pub fn highest(
     if found > runs.most * STEP {
         runs.most = found;
     }
-    let open = runs.highest(&rates(runs.most), tell)?;
+    let mut open = runs.highest(&rates(runs.most), tell)?;
+    if open.at.is_none() && closed.at.is_some() {
+        // Some I/Os in flight stay within the limits, so a lower rate of arrivals may as well.
+        open = runs.highest(&rates(runs.most * LOWEST), tell)?;
+    }
     Ok(Answer {
         drive: drive.id.clone(),
         model: known.grade.name(),

@@ -5,7 +5,7 @@
 //! the recommended drive. [`explain`]: analysis of a measured run. [`check`]: comparison with an application's
 //! published minimum. [`size`]: size of a log, a write buffer or a read cache. [`slo`] parses limits, and [`tally`]
 //! compares figures with them. A load is a user's own, a named one ([`named`], [`profile`], [`work`]), or of a given
-//! height ([`load`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
+//! height ([`load`]), or writes at a rate ([`writing`]). Costs are the user's ([`prices`]), over a term ([`cost`]).
 
 pub mod binds;
 mod buffer;
@@ -32,6 +32,7 @@ pub mod syncs;
 pub mod table_of_s3;
 pub mod tally;
 pub mod work;
+pub mod writing;
 
 use lab::Outcome;
 

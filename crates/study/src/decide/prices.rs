@@ -120,7 +120,7 @@ impl Prices {
                     None => page.wrong(
                         value.span(),
                         format!("drives.{name}: no price"),
-                        "write it as \"450 USD\" for a drive or \"0.12 USD/GB\"",
+                        "write it as \"450 USD\" for a drive, \"0.12 USD/GB\", or \"0 USD\" for one that you have",
                     ),
                 }
             }
@@ -165,11 +165,11 @@ impl Prices {
     }
 }
 
-/// Returns the number before this unit; it must be above zero.
+/// The number before this unit: zero of what costs nothing more, such as a drive that is there already.
 fn number(written: &str, unit: &str) -> Option<f64> {
     let number = written.trim().strip_suffix(unit)?.trim_end();
     let number: f64 = number.parse().ok()?;
-    (number > 0.0 && number.is_finite()).then_some(number)
+    (number >= 0.0 && number.is_finite()).then_some(number)
 }
 
 #[cfg(test)]

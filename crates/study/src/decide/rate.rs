@@ -172,6 +172,11 @@ fn direction(mix: Mix) -> usize {
     usize::from(mix == Mix::Write)
 }
 
+/// Mean bytes of a job's writes.
+pub(super) fn written_bytes(job: &Job) -> f64 {
+    mean_bytes(&job.block_sizes[1])
+}
+
 fn mean_bytes(sizes: &BlockSizes) -> f64 {
     match sizes {
         BlockSizes::Fixed(bytes) => f64::from(*bytes),

@@ -8,6 +8,7 @@ use catalogue::{DriveSheet, HostSheet};
 use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work};
 use model::Span;
 use model::media::Precondition;
+use model::tier::Kind;
 use serde::Serialize;
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
@@ -18,7 +19,24 @@ use super::rate::{self, Offered};
 use super::slo::Slo;
 use crate::review::{Workload, Yours};
 
-/// Seeds, state and host of runs.
+/// The longest that a job is counted for.
+const USUAL: Span = Span::from_ms(500);
+/// The same on a log: three transaction groups.
+pub const OF_A_LOG: Span = Span::from_ms(15_000);
+
+/// The longest that a job is counted for on these drives: on pools with an intent log, until main has taken transaction groups.
+pub fn counted_for<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
+    let has_log = |sheet: &DriveSheet| {
+        let tiers = sheet.pool_config().map(|config| &config.tiers);
+        tiers.is_some_and(|all| all.iter().any(|it| matches!(it.kind, Kind::IntentLog(_))))
+    };
+    match drives.any(has_log) {
+        true => OF_A_LOG,
+        false => USUAL,
+    }
+}
+
+/// Seeds, the state and the host of runs.
 #[derive(Clone, Debug)]
 pub struct Conditions {
     /// Host of the drives.

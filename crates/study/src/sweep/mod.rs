@@ -18,7 +18,6 @@ mod table;
 mod work;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +60,7 @@ impl Sweep {
     /// checked. For more scenarios, a selection is checked in which each value of a list occurs at least once.
     pub fn read(path: &Path) -> Result<Sweep, Problems> {
         let origin = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = text::bounded::text(path, text::bounded::WRITTEN)
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
         Sweep::of_text(&origin, &text, path.parent().unwrap_or(Path::new("")))
     }

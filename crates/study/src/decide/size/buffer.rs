@@ -11,7 +11,7 @@
 //! hosts, a start with a partly used buffer (except the pool's own `start`).
 
 use catalogue::DriveSheet;
-use lab::{Lab, Machine, Outcome, Scenario, Work, to_the_end};
+use lab::{GoOn, Lab, Machine, Outcome, Scenario, Work};
 use model::media::DriveConfig;
 use model::tier::{Kind, WriteBackConfig};
 use model::{Gauge, Span};
@@ -19,7 +19,7 @@ use serde::Serialize;
 use text::digits::bytes_decimal;
 use text::problem::Problems;
 
-use super::{Answer, Request, Row, answer, found, row, since};
+use super::{Answer, Request, Row, answer, found, part_of, row, since};
 use crate::decide::profile::{DISKS, Profile};
 use crate::decide::spread;
 use crate::decide::work::Load;
@@ -119,7 +119,7 @@ pub struct BufferRule {
     pub trapped_bytes: u64,
 }
 
-/// Sizes the write buffer of a pool whose top tier is a write-back cache.
+/// Sizes the write buffer of a pool whose top tier is a write-back cache; `go_on` is told the share of the sizes that is done.
 ///
 /// # Errors
 /// The load does not fit, or the pool has no such cache.
@@ -128,6 +128,7 @@ pub fn write_buffer(
     pool: &DriveSheet,
     (request, busy): (&Request, &Busy),
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Answer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::WriteBack(config) => Some(config.clone()),
@@ -145,7 +146,8 @@ pub fn write_buffer(
         if bytes as f64 / scaled.stretch < LEAST as f64 {
             continue;
         }
-        let outcomes = run(pool, &scaled, (request, busy), lab)?;
+        let tell = part_of(go_on, SIZES - 1 - halvings, SIZES);
+        let outcomes = run(pool, &scaled, (request, busy), lab, &tell)?;
         let begins = outcomes.iter().map(|one| pressed(one, scaled.stretch));
         let begins: Vec<Option<f64>> = begins.collect();
         rows.push(Row {
@@ -196,6 +198,7 @@ fn run(
     scaled: &Scaled,
     (request, busy): (&Request, &Busy),
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Vec<Outcome>, Problems> {
     let conditions = &request.conditions;
     let machine = Machine::new(pool, &conditions.host).with_drive(scaled.drive.clone());
@@ -214,5 +217,5 @@ fn run(
     };
     let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
     let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
-    lab.run_all(&scenarios, &to_the_end).into_iter().collect()
+    lab.run_all(&scenarios, go_on).into_iter().collect()
 }

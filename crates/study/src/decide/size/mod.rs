@@ -20,7 +20,7 @@ pub use buffer::{BufferRule, Busy, write_buffer};
 use std::collections::BTreeMap;
 
 use catalogue::DriveSheet;
-use lab::{Lab, Outcome, to_the_end};
+use lab::{GoOn, Lab, Outcome};
 use model::media::DriveConfig;
 use model::tier::{IntentLogConfig, Kind, PoolConfig, ReadCacheConfig, Target, Writes};
 use model::{Gauge, Op};
@@ -124,7 +124,7 @@ pub struct Request {
     pub conditions: Conditions,
 }
 
-/// Sizes a log for a pool whose top tier is an intent log with one.
+/// Sizes a log for a pool whose top tier is an intent log with one; `go_on` is told the share of the sizes that is done.
 ///
 /// # Errors
 /// The load does not fit, or the pool does not have exactly one log.
@@ -133,6 +133,7 @@ pub fn log(
     pool: &DriveSheet,
     request: &Request,
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Answer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::IntentLog(config) => Some(config.clone()),
@@ -148,11 +149,17 @@ pub fn log(
         );
         return Err(Problems::whole(drive, what));
     }
-    let largest = run(pool, tier, 1, most, request, lab)?;
+    // At most so many sizes are tried.
+    let steps = most.div_ceil(SMALLEST_LOG).max(1).ilog2() + 2;
+    let size_run = |bytes, step| {
+        let tell = part_of(go_on, step, steps);
+        run(pool, (tier, 1), bytes, (request, lab), &tell)
+    };
+    let largest = size_run(most, 0)?;
     let mut rows = Vec::new();
     let mut bytes = SMALLEST_LOG;
     while bytes < most {
-        let outcomes = run(pool, tier, 1, bytes, request, lab)?;
+        let outcomes = size_run(bytes, rows.len() as u32 + 1)?;
         let never = never_full(&outcomes);
         rows.push(row(bytes, &outcomes, &request.slo, Some(never)));
         bytes *= 2;
@@ -198,7 +205,16 @@ pub fn rule(config: &IntentLogConfig, inbound: f64) -> Rule {
     }
 }
 
-/// Sizes a read cache for a pool whose top tier is one, over a trace.
+/// The share of one step of several, told as the share of all of them.
+fn part_of(
+    go_on: GoOn<'_>,
+    step: u32,
+    steps: u32,
+) -> impl Fn(f64) -> std::ops::ControlFlow<()> + Sync {
+    move |share| go_on(((f64::from(step) + share) / f64::from(steps)).min(1.0))
+}
+
+/// Sizes a read cache for a pool whose top tier is one, over a trace; `go_on` is told the share of the sizes that is done.
 ///
 /// # Errors
 /// The trace does not fit or reads nothing, or the pool is not a read cache.
@@ -207,6 +223,7 @@ pub fn read_cache(
     pool: &DriveSheet,
     (request, trace): (&Request, &Trace),
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Answer, Problems> {
     let (tier, config) = found(pool, |kind| match kind {
         Kind::ReadCache(config) => Some(config.clone()),
@@ -225,7 +242,8 @@ pub fn read_cache(
         if bytes > whole {
             break;
         }
-        let outcomes = run(pool, tier, 0, bytes, request, lab)?;
+        let tell = part_of(go_on, CACHES - 1 - halvings, CACHES);
+        let outcomes = run(pool, (tier, 0), bytes, (request, lab), &tell)?;
         let hit = |outcome: &Outcome| {
             let of = |gauge| outcome.gauge(gauge).unwrap_or(0.0);
             let (hit, missed) = (of(Gauge::HitBytes), of(Gauge::MissBytes));
@@ -318,11 +336,10 @@ fn bytes_of_child(pool: &DriveSheet, tier: usize, child: usize) -> Option<u64> {
 /// Runs with this number of bytes for a child of a tier.
 fn run(
     pool: &DriveSheet,
-    tier: usize,
-    child: usize,
+    (tier, child): (usize, usize),
     bytes: u64,
-    request: &Request,
-    lab: &Lab,
+    (request, lab): (&Request, &Lab),
+    go_on: GoOn<'_>,
 ) -> Result<Vec<Outcome>, Problems> {
     let mut smaller = pool.clone();
     if let DriveConfig::Pool(config) = &mut smaller.config {
@@ -330,9 +347,7 @@ fn run(
             Problems::whole(&pool.id, format!("{what}: name a drive or a mirror"))
         })?;
     }
-    request
-        .load
-        .run(&smaller, &request.conditions, lab, &to_the_end)
+    request.load.run(&smaller, &request.conditions, lab, go_on)
 }
 
 /// Limits a child of a tier to this number of bytes.

@@ -22,6 +22,7 @@ mod fault;
 mod fill;
 mod fit;
 mod fleet;
+mod idle;
 mod lab_page;
 mod life;
 mod limit;

@@ -30,6 +30,7 @@ use workload::replay::read_iologs;
 use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::Failure;
 use crate::fault::FaultArgs;
+use crate::idle::note_on_power_states;
 use crate::output::{self, remark, write_whole};
 use crate::seed::SeedArg;
 use crate::state::Begin;
@@ -276,6 +277,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let state = args.state.chosen(|start| start.before_jobs(&set.jobs));
+    note_on_power_states(&drives, &set.jobs);
     let scenario = |(drive, faults): (&DriveSheet, Vec<Befalls>)| Scenario {
         machine: Machine::new(drive, &host),
         state,

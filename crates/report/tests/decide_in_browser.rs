@@ -39,7 +39,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let load = Load::of_text("oltp", text).expect("a job");
     let request = choose::Request {
         load: load.at_most(Span::from_ms(5)),
-        slo: Slo::read("read.p99<1ms").expect("a limit"),
+        slo: Slo::read("read.p99<1ms,iops>20k").expect("limits"),
         years: 5.0,
         prices: None,
         conditions: Conditions {
@@ -68,7 +68,14 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         }
         like
     };
-    let all = names.iter().enumerate().map(like).collect();
+    let mut all: Vec<Candidate> = names.iter().enumerate().map(like).collect();
+    // One whose percentile is not known has no point, and is named.
+    let unknown = Candidate {
+        drive: String::from("without-a-percentile"),
+        readings: Vec::new(),
+        ..one.clone()
+    };
+    all.push(unknown);
     let answer = choose::answer(all, Vec::new(), Measure::Iops);
     let html = decide::page::choose(
         &request.slo,
@@ -81,7 +88,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         ),
     );
     look("choose.html", &html);
-    let known = json!({ "figures": 1, "names": names, "rows": [] });
+    let known = json!({ "figures": 1, "names": names, "rows": [], "unknown": ["without-a-percentile"], "limits": 2 });
     chromium::run_on(&html, &known.to_string(), &["decide.test.mjs"], |_| ());
 }
 

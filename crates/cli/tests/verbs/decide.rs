@@ -94,26 +94,6 @@ fn a_limit_that_no_load_meets_exits_with_3_and_the_answer_stands_first() {
     assert!(text(&output.stdout).contains("misses iops > 9M"));
 }
 
-/// Of few I/Os fewer may arrive than planned: that is chance, and no drive that falls behind.
-#[test]
-fn short_runs_do_not_mistake_chance_for_a_drive_that_falls_behind() {
-    let args = [
-        "max",
-        "p4800x-375",
-        "--slo",
-        "p99=200us",
-        "--ios",
-        "2000",
-        "--json",
-    ];
-    let output = drivelab(&args);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let iops = |loop_: &str| found["answers"][0][loop_]["at"]["iops"].as_f64();
-    let (open, closed) = (iops("open").expect("open"), iops("closed").expect("closed"));
-    assert!(open > 0.6 * closed, "open {open}, closed {closed}");
-}
-
 #[test]
 fn everything_wrong_with_a_question_is_told_at_once() {
     let args = [

@@ -321,3 +321,18 @@ fn a_figure_of_heat_that_is_set_is_said_to_change_nothing() {
         "{told}"
     );
 }
+
+/// No drive has power states: a run whose pauses would have a client drive enter one says so.
+#[test]
+fn pauses_of_client_drives_say_that_power_states_are_left_out() {
+    let paused = |drive: &str, pause: &str| {
+        let think = format!("--thinktime={pause}");
+        let fixed = ["run", drive, "--rw=randread", "--bs=4k", "--number_ios=5"];
+        let output = drivelab(&[&fixed[..], &[&think]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr).contains("leave power states out")
+    };
+    assert!(paused("970evo-500", "2s"));
+    assert!(!paused("970evo-500", "10ms"));
+    assert!(!paused("p3700-1600", "2s"));
+}

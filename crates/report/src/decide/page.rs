@@ -7,13 +7,17 @@ use study::decide::fill;
 use study::decide::life;
 use study::decide::max;
 use study::decide::mix;
-use study::decide::slo::{Limit, Slo};
+use study::decide::slo::{Figure, Limit, Of, Slo};
+use text::words::listed;
 
 use super::bars::{Bar, Bars};
 use super::plot::{Axis, Line, Plot};
 use crate::page::look;
 
 const STYLE: &str = include_str!("page.css");
+const COPY: &str = include_str!("copy.js");
+/// Start of the line with the command that repeats an answer.
+const AGAIN: &str = "Again: ";
 
 /// Texts of a page besides its chart.
 pub struct Words {
@@ -41,16 +45,61 @@ fn page_of(words: &Words, figures: &[(&str, Markup)]) -> String {
         main {
             @for (caption, svg) in figures {
                 figure {
-                    div class="scroll wide" { (svg) }
+                    div class="scroll wide" tabindex="0" role="region" aria-label="Chart" { (svg) }
                     figcaption { (caption) }
                 }
             }
-            div class="scroll wide" { pre class="table" { (words.table) } }
-            @for line in words.method.lines() { p { (line) } }
+            div class="scroll wide" tabindex="0" role="region" aria-label="Table" {
+                pre class="table" { (words.table) }
+            }
+            @for line in words.method.lines() { (method(line)) }
         }
         (look::scripts_of_theme())
+        (look::script(COPY))
     };
     look::page(&words.title, &[STYLE], &body)
+}
+
+/// Returns a line of the method; the command that repeats the answer has a button that copies it.
+fn method(line: &str) -> Markup {
+    match line.strip_prefix(AGAIN) {
+        Some(command) => html! {
+            p { (AGAIN) code class="again" { (command) } " " button type="button" class="quiet copy" hidden { "Copy" } }
+        },
+        None => html! { p { (line) } },
+    }
+}
+
+/// Returns the sentence on limits that the chart does not have, if there are any.
+fn not_drawn<'a>(limits: impl Iterator<Item = &'a Limit>) -> String {
+    let texts: Vec<String> = limits.map(|limit| limit.text.clone()).collect();
+    match texts.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Limits on other figures, which the table has: {}.",
+            listed(&texts)
+        ),
+    }
+}
+
+/// Returns the lower limits on IOPS over all directions, which are lines across the axis of IOPS.
+fn floors(slo: &Slo) -> Vec<(f64, String)> {
+    let floors = slo.limits.iter().filter(|limit| is_floor(limit));
+    floors
+        .map(|limit| (limit.bound, limit.text.clone()))
+        .collect()
+}
+
+fn is_floor(limit: &Limit) -> bool {
+    limit.figure == Figure::Iops && limit.of == Of::All
+}
+
+/// Returns the limits other than the one at this index and those that [`floors`] returns.
+fn others(slo: &Slo, index: Option<usize>) -> impl Iterator<Item = &Limit> {
+    let limits = slo.limits.iter().enumerate();
+    limits
+        .filter(move |(at, limit)| Some(*at) != index && !is_floor(limit))
+        .map(|(_, limit)| limit)
 }
 
 /// Returns the first limit on a latency.
@@ -61,8 +110,9 @@ fn latency(slo: &Slo) -> Option<(usize, &Limit)> {
 
 /// Returns the page on the highest load: latency by IOPS of all tried loads.
 pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
-    let (index, limit) = latency(slo).unzip();
-    let index = index.unwrap_or(0);
+    let (known, limit) = latency(slo).unzip();
+    let index = known.unwrap_or(0);
+    let floors = floors(slo);
     let lines = answers.iter().map(|answer| {
         let points = answer.open.tried.iter();
         let points =
@@ -80,7 +130,9 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
         label: format!("{name} over load"),
         x: Axis::around(
             "I/Os a second, as they arrive",
-            points().map(|point| point.0),
+            points()
+                .map(|point| point.0)
+                .chain(floors.iter().map(|floor| floor.0)),
             true,
         ),
         y: Axis::around(
@@ -91,13 +143,14 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
             true,
         ),
         limits: bound.into_iter().collect(),
+        floors,
         lines,
     };
-    page(
-        words,
-        "Each point is a load that was tried; the dashed line is the limit.",
-        &plot,
-    )
+    let caption = format!(
+        "Each point is a load that was tried; dashed lines are the limits.{}",
+        not_drawn(others(slo, known))
+    );
+    page(words, &caption, &plot)
 }
 
 /// Returns the page on mixes: IOPS by the share of reads.
@@ -125,6 +178,7 @@ pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
         y: Axis::around("I/Os a second", rates, true),
         lines,
         limits: Vec::new(),
+        floors: Vec::new(),
     };
     page(words, "Each point is a mix, the mean of its seeds.", &plot)
 }
@@ -149,6 +203,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
         x: Axis::around("GB written", points().map(|point| point.0), false),
         y: Axis::around("MB/s", points().map(|point| point.1), true),
         limits: Vec::new(),
+        floors: Vec::new(),
         lines,
     };
     page(
@@ -192,6 +247,7 @@ pub fn life(answers: &[life::Answer], words: &Words) -> String {
             (100.0, String::new()),
             (105.0, String::from("100 and 105 %")),
         ],
+        floors: Vec::new(),
     };
     page(words, "A line that ends early goes on above.", &plot)
 }
@@ -224,9 +280,22 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let name = limit.map_or("p99", |(_, limit)| limit.name());
     let bound = limit.map(|(_, limit)| (limit.bound, limit.text.clone()));
+    let floors = floors(slo);
+    let without = answer.candidates.iter().filter(|one| figure(one).is_none());
+    let without: Vec<String> = without.map(|one| one.drive.clone()).collect();
+    let unknown = match without.is_empty() {
+        true => String::new(),
+        false => format!(" No {name} is known of {}.", listed(&without)),
+    };
     let plot = Plot {
         label: format!("{name} over IOPS"),
-        x: Axis::around("IOPS at this load", points().map(|point| point.0), true),
+        x: Axis::around(
+            "IOPS at this load",
+            points()
+                .map(|point| point.0)
+                .chain(floors.iter().map(|floor| floor.0)),
+            true,
+        ),
         y: Axis::around(
             &format!("{name}, microseconds"),
             points()
@@ -235,13 +304,14 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
             true,
         ),
         limits: bound.into_iter().collect(),
+        floors,
         lines,
     };
-    page(
-        words,
-        "Each point is a drive; to the right and below is better. The dashed line is the limit. Of many drives each has a number, from the top down; it stands at the point where there is room. A drive whose figure is not known has no point.",
-        &plot,
-    )
+    let caption = format!(
+        "Each point is a drive; to the right and below is better. Dashed lines are the limits. Of many drives each has a number, from the top down; it stands at the point where there is room.{unknown}{}",
+        not_drawn(others(slo, limit.map(|(index, _)| index)))
+    );
+    page(words, &caption, &plot)
 }
 
 /// Returns the page on a measured run compared with its drive's model: the latency breakdown, and the rate under each

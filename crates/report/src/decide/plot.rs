@@ -97,6 +97,8 @@ pub(super) struct Plot {
     pub(super) lines: Vec<Line>,
     /// Limits of `y`, each with its label.
     pub(super) limits: Vec<(f64, String)>,
+    /// Lower limits of `x`, each with its text.
+    pub(super) floors: Vec<(f64, String)>,
 }
 
 /// A chart on a screen: positions of the axes and the names, in pixels.
@@ -284,6 +286,14 @@ impl Drawn<'_> {
         taken.all.extend(
             limits.map(|(bound, words)| (left + 6.0, self.y(*bound) - 5.0, width_of(words))),
         );
+        let floors = self.plot.floors.iter();
+        let floors: Vec<(f64, &String)> =
+            floors.map(|(bound, text)| (self.x(*bound), text)).collect();
+        taken.all.extend(
+            floors
+                .iter()
+                .map(|(x, text)| (self.beside(*x, text), bottom - 6.0, width_of(text))),
+        );
         html! {
             svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
                 @for tick in y.ticks() {
@@ -300,8 +310,21 @@ impl Drawn<'_> {
                     line class="limit" x1=(px(left)) x2=(px(right)) y1=(px(self.y(*bound))) y2=(px(self.y(*bound))) {}
                     text class="soft" x=(px(left + 6.0)) y=(px(self.y(*bound) - 5.0)) { (words) }
                 }
+                @for (x, text) in &floors {
+                    line class="limit" x1=(px(*x)) x2=(px(*x)) y1=(px(TOP)) y2=(px(bottom)) {}
+                    text class="soft" x=(px(self.beside(*x, text))) y=(px(bottom - 6.0)) { (text) }
+                }
                 @for (index, name) in self.names().into_iter().enumerate() { (self.line(index, name, &mut taken)) }
             }
+        }
+    }
+
+    /// Returns where a text at this x begins: to the right of it where there is room, else to the left.
+    fn beside(&self, x: f64, text: &str) -> f64 {
+        const APART: f64 = 5.0;
+        match x + APART + width_of(text) <= self.right {
+            true => x + APART,
+            false => x - APART - width_of(text),
         }
     }
 
@@ -326,7 +349,7 @@ impl Drawn<'_> {
                 @if path.len() > 1 { path class="line" d=(format!("M{}", path.join(" L"))) {} }
                 @for (x, y) in &line.points {
                     circle cx=(px(self.x(*x))) cy=(px(self.y(*y))) r="3" {
-                        title { (line.name) ": " (digits(*x)) ", " (digits(*y)) }
+                        title { (line.name) ": " (self.plot.x.name) " " (digits(*x)) "; " (self.plot.y.name) " " (digits(*y)) }
                     }
                 }
                 @if let Some((x, y)) = marked { text class="number" x=(px(x)) y=(px(y)) { (number) } }
@@ -370,6 +393,7 @@ mod tests {
             y: Axis::around("y", [5.0, 5.1].into_iter(), false),
             lines: (0..count).map(line).collect(),
             limits: Vec::new(),
+            floors: vec![(1.0, String::from("iops > 50k"))],
         }
     }
 

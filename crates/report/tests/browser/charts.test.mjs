@@ -287,6 +287,8 @@ test("the table beside the line follows the drawn lines without jumps", async ()
   const number = (text) => parseFloat(text) * (text.endsWith("M") ? 1000 : 1);
   for (let pair = 0; pair < figures.length; pair += 2) {
     const [before, exact] = [figures[pair], figures[pair + 1]];
+    // Left of its whole line a drive has no figure.
+    if (before[0] === "–") continue;
     assert.ok(number(before[0]) > 0.95 * number(exact[0]), `${before} then ${exact}`);
   }
   const words = figures.map(([, load]) => load);
@@ -316,7 +318,7 @@ test("every line chart can be read with the arrow keys", async () => {
   await lead(page).locator(".plot").focus();
   await page.keyboard.press("Home");
   const said = await lead(page).locator("[aria-live]").textContent();
-  assert.match(said, /^99th percentile .*: .*, QD1 \d/, said);
+  assert.match(said, /^99th percentile .*: .*, QD\d+ \d/, said);
   assert.deepEqual(complaints, []);
   await close();
 });

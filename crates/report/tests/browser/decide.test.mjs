@@ -65,3 +65,27 @@ test("every name is there", async () => {
     await close();
   }
 });
+
+test("the command can be copied, the table takes focus, drives without a figure are named", async () => {
+  const { page, close } = await openAt({ viewport: { width: 1280, height: 844 } });
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  const button = page.locator("button.copy");
+  assert.equal(await button.isVisible(), true);
+  await button.click();
+  await page.waitForFunction(() => /Copied|Selected/.test(document.querySelector("button.copy").textContent));
+  if (await button.textContent() === "Selected") {
+    assert.equal(await page.evaluate(() => getSelection().toString()), await page.locator(".again").textContent());
+  }
+  const table = page.getByRole("region", { name: "Table" });
+  await table.focus();
+  assert.equal(await table.evaluate((one) => document.activeElement === one), true);
+  for (const name of known.unknown ?? []) assert.ok((await page.locator("figcaption").first().textContent()).includes(name), name);
+  const lines = await page.locator("svg.chart:visible").first().locator("line.limit").count();
+  assert.ok(lines >= (known.limits ?? 0), `${lines} limits`);
+  assert.deepEqual(complaints, []);
+  await close();
+  const plain = await openAt({ javaScriptEnabled: false });
+  assert.equal(await plain.page.locator("button.copy").isVisible(), false);
+  await plain.close();
+});

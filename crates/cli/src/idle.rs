@@ -1,0 +1,39 @@
+//! What runs leave out of drives that are idle: NVMe power states.
+//!
+//! Linux has drives enter non-operational power states by themselves (autonomous power state transitions, APST): after 100 ms without
+//! a command one whose entry and exit latencies sum to at most 15 ms, after 2 s one of at most 100 ms (`apst_primary_timeout_ms` and
+//! its companions, Linux 5.14 and later). The next command waits until the drive has left the state. No drive here has such states, so
+//! runs of jobs that pause are told so. Left out: replayed traces, whose gaps are not looked at.
+
+use catalogue::DriveSheet;
+use model::Span;
+use model::media::{DriveConfig, Medium};
+use workload::job::Job;
+
+use crate::output::remark;
+
+/// Idle time after which Linux lets a drive enter its first non-operational state.
+const ENTERED: Span = Span::from_ms(100);
+
+/// Says that wake-ups are left out where a client drive is idle long enough to enter a power state.
+pub(crate) fn note_on_power_states(drives: &[DriveSheet], jobs: &[Job]) {
+    let pauses = |job: &Job| job.think.is_some_and(|think| think.pause >= ENTERED);
+    if !jobs.iter().any(pauses) {
+        return;
+    }
+    for drive in drives.iter().filter(|drive| is_client(drive)) {
+        let what = format!(
+            "{}: the pauses of 100 ms and more leave power states out; with Linux's defaults the first I/O after one would wait until the \
+             drive wakes, on such drives some milliseconds",
+            drive.id
+        );
+        remark("note", &what);
+    }
+}
+
+/// Whether it is an NVMe drive of NAND with a volatile write cache, as desktops and laptops have.
+fn is_client(drive: &DriveSheet) -> bool {
+    matches!(drive.config, DriveConfig::Nand(_))
+        && drive.interface.contains("NVMe")
+        && drive.config.volatile_write_cache()
+}

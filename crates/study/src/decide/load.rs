@@ -258,6 +258,18 @@ impl Pattern {
     }
 }
 
+/// Returns arrival rates, lowest first: from `lowest` to 1.1 times this maximum, at equal ratios of `step`.
+pub(super) fn rates(most: f64, lowest: f64, step: f64) -> Vec<Height> {
+    let top = most * 1.1;
+    let steps = libm::ceil(libm::log(1.0 / lowest) / libm::log(step)) as i32;
+    let rate = |at: i32| top * libm::exp(-f64::from(at) * libm::log(step));
+    // Four digits, so that an answer is a round number; whole, as fio's rates are.
+    let round = |rate: f64| libm::round(text::digits::rounded(rate, 4)).max(1.0);
+    let mut rates: Vec<f64> = (0..=steps).rev().map(|at| round(rate(at))).collect();
+    rates.dedup();
+    rates.into_iter().map(Height::Arrivals).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

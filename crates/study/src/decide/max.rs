@@ -20,7 +20,7 @@ use model::media::Precondition;
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
-use super::load::{Height, Pattern};
+use super::load::{Height, Pattern, rates};
 use super::slo::{Figure, Of, Slo};
 use super::tally::{self, Reading, Tally, Wait};
 use crate::ledger::support;
@@ -28,8 +28,7 @@ use crate::review::results::{Measurement, rounded};
 
 /// Ratio of two adjacent arrival rates.
 const STEP: f64 = 1.02;
-/// The lowest rate that is tried first, as a share of what the drive does at most; where it is beyond a limit and the closed loop
-/// is not, rates down to that share of it.
+/// Lowest rate that is tried, as a share of the drive's maximum; if only the closed loop is within the limits, of it again.
 const LOWEST: f64 = 1.0 / 1024.0;
 /// Minimum share of the arrivals that a drive must complete within the run to keep up.
 const KEPT_UP: f64 = 0.97;
@@ -285,14 +284,13 @@ impl Runs<'_> {
             })
     }
 
-    /// Whether fewer I/Os come out than arrive.
+    /// Checks whether fewer I/Os complete than arrive.
     fn falls_behind(&self, rate: f64, tally: &Tally, runs: usize) -> bool {
-        let kept_up = KEPT_UP - self.chance(runs);
-        tally.iops() < kept_up * self.request.pattern.offered(rate)
+        tally.iops() < (KEPT_UP - self.chance(runs)) * self.request.pattern.offered(rate)
     }
 
-    /// How far fewer arrivals than planned may come of so many runs by chance, as a share: three standard deviations of a Poisson
-    /// count, less those of a run of [`IOS`], which [`KEPT_UP`] has room for.
+    /// Returns the share by which arrivals may fall short by chance: three standard deviations of a Poisson count, less
+    /// those of a run of [`IOS`], for which [`KEPT_UP`] has room.
     fn chance(&self, runs: usize) -> f64 {
         let deviation = |ios: f64| 3.0 / libm::sqrt(ios * runs.max(1) as f64);
         (deviation(self.ios()) - deviation(IOS.0)).max(0.0)
@@ -587,10 +585,10 @@ pub fn highest(
     if found > runs.most * STEP {
         runs.most = found;
     }
-    let mut open = runs.highest(&rates(runs.most), tell)?;
+    let mut open = runs.highest(&rates(runs.most, LOWEST, STEP), tell)?;
     if open.at.is_none() && closed.at.is_some() {
         // Some I/Os in flight stay within the limits, so a lower rate of arrivals may as well.
-        open = runs.highest(&rates(runs.most * LOWEST), tell)?;
+        open = runs.highest(&rates(runs.most * LOWEST, LOWEST, STEP), tell)?;
     }
     Ok(Answer {
         drive: drive.id.clone(),
@@ -599,16 +597,4 @@ pub fn highest(
         open,
         closed,
     })
-}
-
-/// Returns the arrival rates that may be tried, the lowest first.
-fn rates(most: f64) -> Vec<Height> {
-    let top = most * 1.1;
-    let steps = libm::ceil(libm::log(1.0 / LOWEST) / libm::log(STEP)) as i32;
-    let rate = |step: i32| top * libm::exp(-f64::from(step) * libm::log(STEP));
-    // Four digits, so that an answer is a round number; whole, as in fio.
-    let round = |rate: f64| libm::round(text::digits::rounded(rate, 4)).max(1.0);
-    let mut rates: Vec<f64> = (0..=steps).rev().map(|step| round(rate(step))).collect();
-    rates.dedup();
-    rates.into_iter().map(Height::Arrivals).collect()
 }

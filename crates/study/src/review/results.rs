@@ -8,13 +8,15 @@ use model::Part;
 use serde::Serialize;
 
 use super::again::Again;
-use super::chapters::yours;
 use super::member::MemberFigures;
 use super::moved::Moved;
 pub use super::rounding::rounded;
 pub use super::series::Series;
 pub use super::settings::Settings;
 use statistics::Histogram;
+
+/// Name of the chapter with the user's own jobs and traces.
+pub(crate) const YOURS: &str = "yours";
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -471,7 +473,7 @@ impl Latency {
 impl Review {
     /// Returns whether only the user's own jobs and traces ran, and no suite.
     pub fn is_of_own_work(&self) -> bool {
-        !self.chapters.is_empty() && self.chapters.iter().all(|one| one.id == yours::ID)
+        !self.chapters.is_empty() && self.chapters.iter().all(|one| one.id == YOURS)
     }
 
     /// Returns the bytes of `review.json`, indented at the levels that people read, with one line for each point.

@@ -16,7 +16,7 @@ mod sustained;
 pub(crate) mod under_load;
 mod virten;
 mod warmup;
-pub(crate) mod yours;
+mod yours;
 
 use super::chapter::{Chapter, spreads_of};
 use super::chart::{Section, Spread, Sweep};

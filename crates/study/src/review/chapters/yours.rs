@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::review::chapter::Chapter;
 use crate::review::chart::Section;
 use crate::review::measure::Keep;
-use crate::review::results::{Point, Settings};
+use crate::review::results::{Point, Settings, YOURS};
 use crate::review::run::{Event, Runner, seed_of};
 use crate::review::seeds::{of_seeds, tell_convergence_as_given, tell_scatter};
 use crate::review::suite::SEEDS;
@@ -18,15 +18,12 @@ use lab::{Outcome, Scenario, ThreadOutcome, TraceReplay, Work};
 use text::problem::Problems;
 use workload::replay::Beyond;
 
-/// Name of the chapter.
-pub(crate) const ID: &str = "yours";
-
 /// The chapter.
 pub(crate) struct YourOwn;
 
 impl Chapter for YourOwn {
     fn id(&self) -> &'static str {
-        ID
+        YOURS
     }
 
     fn title(&self) -> &'static str {
@@ -35,7 +32,7 @@ impl Chapter for YourOwn {
 
     fn section(&self) -> Section {
         Section {
-            id: ID,
+            id: YOURS,
             title: "Your workloads",
             about: "The job files and traces given with the review, on drives in steady state. Their latency \
                     distribution and anatomy are among the workloads of the charts under \u{201c}To five nines\u{201d}.",
@@ -150,7 +147,7 @@ impl Runner<'_> {
                 Some(result)
             });
             Point {
-                name: format!("{ID}/{}/{job}", yours.source),
+                name: format!("{YOURS}/{}/{job}", yours.source),
                 settings: Settings {
                     source: Some(yours.source.clone()),
                     ..Settings::default()

@@ -1,7 +1,6 @@
 //! Reports means that are not known after all runs.
 
-use super::super::chapters::yours::ID as YOURS;
-use super::super::results::{Point, Review};
+use super::super::results::{Point, Review, YOURS};
 use super::super::seeds::KNOWN;
 use text::digits::significant;
 use text::words::listed;

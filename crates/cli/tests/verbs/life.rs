@@ -48,10 +48,8 @@ fn writes_are_given_by_the_second_by_the_day_or_in_drive_writes() {
         let asked = |answer: &Value| answer["load"]["asked_mb_s"].as_f64().expect("a rate");
         answers.iter().map(asked).collect::<Vec<f64>>()
     };
-    assert_eq!(
-        life(&["950pro-256"], "8.64TB/day"),
-        life(&["950pro-256"], "100MB/s")
-    );
+    let a_day = life(&["950pro-256"], "8.64TB/day")[0];
+    assert!((a_day - 100.0).abs() < 1e-9, "{a_day}");
     let rates = life(&["950pro-256", "p4800x-375"], "2DWPD");
     let of = |gb: f64| 2.0 * gb * 1e3 / 86_400.0;
     assert!((rates[0] / of(256.06) - 1.0).abs() < 0.001, "{rates:?}");

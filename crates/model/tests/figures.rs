@@ -1,5 +1,5 @@
-//! What geometries, media and counters tell of themselves. Found wanting by mutation testing: each of these figures
-//! could be changed and no other test of the model noticed.
+//! Values computed by geometries, media and counters. Added after mutation testing: no other test of the model detected
+//! changes of these values.
 
 use model::Span;
 use model::ftl::{Geometry, Traffic};
@@ -51,7 +51,7 @@ fn a_shape_counts_what_its_geometry_has() {
     assert_eq!(geometry().raw_bytes(), 2 << 30);
 }
 
-/// Units are numbered by 32 bits, of which a quarter is the write buffer's.
+/// Units are numbered with 32 bits; a quarter of the numbers are reserved for the write buffer.
 #[test]
 fn more_units_than_can_be_numbered_are_refused() {
     let with_blocks = |blocks_per_plane| Geometry {
@@ -61,14 +61,14 @@ fn more_units_than_can_be_numbered_are_refused() {
         reserved: 0.0,
         ..geometry()
     };
-    // 256 dies with blocks of 1024 units: 2^18 units a block of all dies.
+    // 256 dies with blocks of 1024 units: 2^18 units per block over all dies.
     let most = (3 << 30) / (1 << 18) - 1;
     assert!(with_blocks(most).shape(2).is_ok());
     let error = with_blocks(most + 1).shape(2).expect_err("too many");
     assert!(error.0.contains("more than 32 bits name"), "{error}");
 }
 
-/// Each die must have room for its share of the data, the blocks that collection works with, and one more.
+/// Each die needs space for its share of the data, the blocks that collection uses, and one more.
 #[test]
 fn a_drive_without_room_for_collection_is_refused() {
     // 32 of 48 blocks of each die are for data.

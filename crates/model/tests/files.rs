@@ -1,5 +1,5 @@
-//! Files in front of a host path: what a write, a sync and a commit cost, in which order the drive sees them, and that what has no
-//! file passes through.
+//! Files in front of a host path: costs of a write, a sync and a commit, the order of their drive commands, and
+//! commands of threads without a file, which pass through.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,10 +15,10 @@ use model::{Capacity, Command, Completion, Device, Gauges, Op, Part, Range, Span
 const SERVICE: Span = Span::from_us(5);
 const WAKE: Span = Span::from_us(3);
 
-/// What a drive was asked for: operation, offset, bytes, and whether through its cache.
+/// Commands received by a drive: operation, offset, bytes, and whether with force unit access.
 type Asked = Rc<RefCell<Vec<(Op, u64, u32, bool)>>>;
 
-/// A drive that keeps what it is asked for.
+/// A drive that records the commands that it receives.
 #[derive(Clone)]
 struct Listening {
     drive: Ram,
@@ -77,7 +77,7 @@ fn appended(filesystem: Filesystem) -> FileConfig {
     }
 }
 
-/// A file that is there and written, past the page cache.
+/// A file that exists and has been written, bypassing the page cache.
 fn direct(filesystem: Filesystem) -> FileConfig {
     FileConfig {
         buffered: false,
@@ -86,7 +86,8 @@ fn direct(filesystem: Filesystem) -> FileConfig {
     }
 }
 
-/// Eight writes of one thread at once, with its file if it has one: when the last completes, and the thread's system time.
+/// Eight simultaneous writes of one thread, with its file if it has one. Returns when the last completes, and the
+/// thread's system time.
 fn eight_writes(config: &HostConfig, file: Option<FileConfig>) -> (Time, Span) {
     let mut files = on(config, &[file], ram());
     let commands: Vec<Command> = (0..8)
@@ -97,7 +98,8 @@ fn eight_writes(config: &HostConfig, file: Option<FileConfig>) -> (Time, Span) {
     (last.expect("eight"), files.cpu(0)[1])
 }
 
-/// Files on a host of no cost, so that only files and drive take time, with a drive that flushes unless it is write-through.
+/// Files on a host without costs, so that only files and drive take time, with a drive that flushes unless it is
+/// write-through.
 fn files(threads: &[Option<FileConfig>], write_through: bool) -> (Files<Listening>, Asked) {
     let asked = Asked::default();
     let drive = Listening {
@@ -134,7 +136,7 @@ fn with<D: Device>(
     Files::new(costs, threads, 64, 1, host)
 }
 
-/// Submits at `now` and lets all of it complete.
+/// Submits the commands at `now` and waits until all complete.
 fn all_done<D: Device>(device: &mut D, now: Time, commands: &[Command]) -> Vec<Completion> {
     for command in commands {
         device.submit(now, *command);
@@ -147,7 +149,7 @@ fn all_done<D: Device>(device: &mut D, now: Time, commands: &[Command]) -> Vec<C
     done
 }
 
-/// One command alone: its latency.
+/// Executes one command alone; returns its latency.
 fn latency<D: Device>(device: &mut D, now: Time, command: Command) -> (Time, Span) {
     let done = all_done(device, now, &[command]);
     assert_eq!(done.len(), 1);
@@ -287,7 +289,8 @@ fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
     assert_eq!(read, COSTS.direct + SERVICE);
 }
 
-/// The look into a file's extents is work of the thread's core, beside all else that it has: with many in flight it bounds.
+/// The look-up in a file's extents is work of the thread's core, in addition to its other work: with many commands in
+/// flight it is the bottleneck.
 #[test]
 fn lookups_of_a_file_take_their_thread_s_core() {
     let mut config = HostConfig {
@@ -303,7 +306,7 @@ fn lookups_of_a_file_take_their_thread_s_core() {
     assert_eq!(cpu, each * 8);
 }
 
-/// With glibc's POSIX AIO the helper looks, and nobody else is with the file meanwhile.
+/// With glibc's POSIX AIO the helper does the look-up, and it has exclusive access to the file meanwhile.
 #[test]
 fn lookups_of_a_file_take_the_helper_that_submits() {
     let mut config = HostConfig {
@@ -319,7 +322,7 @@ fn lookups_of_a_file_take_the_helper_that_submits() {
     assert_eq!(of_file.since(plain), COSTS.direct * 8);
 }
 
-/// fio allocates a file and does not write it: the first write to each block is one to an extent that was never written.
+/// fio allocates a file and does not write it: the first write to each block is to an extent that was never written.
 #[test]
 fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_marked() {
     let direct = |converts_every| FileConfig {
@@ -340,17 +343,17 @@ fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_
     };
     assert_eq!(takes(None), [plain; 6]);
     assert_eq!(takes(Some(Span::ZERO)), [plain + COSTS.convert; 6]);
-    // Every 40 us: the first, and then whichever begins after that.
+    // Every 40 us: the first write, and then the first one that begins after that.
     let some = takes(Some(Span::from_us(40)));
     let slow = some.iter().filter(|&&took| took == plain + COSTS.convert);
     assert_eq!(slow.count(), 2, "{some:?}");
-    // Reads never do.
+    // Reads never wait for that.
     let (mut files, _) = files(&[Some(direct(Some(Span::ZERO)))], false);
     let (_, read) = latency(&mut files, Time::ZERO, Command::read(0, 0, 4096));
     assert_eq!(read, plain);
 }
 
-/// At the least `convert`, and on average `convert_spread` more, which is also how far it spreads.
+/// At least `convert`, and on average `convert_spread` more, with an exponential distribution.
 #[test]
 fn marking_an_extent_takes_an_exponential_time_longer() {
     let costs = FileCosts {
@@ -399,7 +402,7 @@ fn threads_without_files_see_the_host_path_as_it_is() {
     suite.check(|_| on(&config, &[None; 3], ram()));
 }
 
-/// Direct I/O of many threads through files keeps every law of a device: nothing of it is buffered or journaled.
+/// Direct I/O of many threads to files keeps every law of a device: it is neither buffered nor journaled.
 #[test]
 fn direct_files_keep_the_laws() {
     let suite = Suite {

@@ -1,5 +1,5 @@
-//! Host paths: the laws of a device, what a host adds to one I/O, where one core saturates, and that a host of no cost
-//! changes nothing.
+//! Host paths: the laws of a device, the latency that a host adds to one I/O, saturation of one core, and a host
+//! without costs, which changes nothing.
 
 use model::conformance::{Suite, Witness};
 use model::engine::{Workload, run};
@@ -140,7 +140,7 @@ fn cpu_seconds<D: Device>(host: &HostPath<D>, now: Time) -> f64 {
     cpu.0
 }
 
-/// A core is taken away so often, for so long at least and so much more on average.
+/// A core is occupied with this mean interval, for at least `least_us`, and `mean_us` more on average.
 fn noise(every_us: u64, least_us: u64, mean_us: u64) -> Noise {
     Noise {
         every: Span::from_us(every_us),
@@ -251,7 +251,7 @@ fn a_flush_ends_in_the_system_if_the_drive_has_no_volatile_cache() {
         assert_eq!(done[0].anatomy.total(), done[0].at.since(Time::ZERO));
         done[0].anatomy.total()
     };
-    // System call, block layer, and the result in hand.
+    // System call, block layer, and the result.
     assert_eq!(flush(true), ns(400 + 1000 + 700));
     assert!(flush(false) > flush(true) + SERVICE);
 }
@@ -261,10 +261,10 @@ fn one_core_saturates_at_one_over_its_work() {
     let mut host = HostPath::new(config(), &threads(1, Engine::Libaio), 1, fast());
     let log = Closed::new(32, 1, 20_000).run(&mut host);
     let mean = log[19_999].at.since(log[9_999].at).ns() as f64 / 1e4;
-    // Everything but the switch, which a busy thread does not need; interrupts are shared when the core is late.
+    // Everything except the switch, which a busy thread does not need; interrupts are shared when the core is late.
     let work = 300.0 + 400.0 + 1000.0 + 400.0 + 700.0;
     assert!(mean >= work && mean <= work + 601.0, "{mean} for {work}");
-    // fio's latency holds (nearly) the whole depth, because a thread issues right after it reaps.
+    // fio's latency includes (nearly) the whole depth, because a thread issues directly after it reaps.
     let last = &log[15_000].anatomy;
     let seen = last.total() - last.get(Part::ThreadBusy);
     assert!(seen.ns() as f64 > 30.0 * mean, "{seen:?} at {mean}");
@@ -362,7 +362,7 @@ fn a_kernel_thread_that_polls_saves_system_calls_and_takes_a_core() {
     let (polled, cores) = run_with(CompletionMode::Polling);
     assert_eq!(polled, around + ns(100));
     assert!((1.9..=2.01).contains(&cores), "{cores}");
-    // A host without figures for it does as without.
+    // A host without figures for it behaves as without it.
     let (config, threads) = sq_polled(CompletionMode::Interrupt);
     let without = |sq_poll: bool| {
         let mut threads = threads.clone();
@@ -382,7 +382,7 @@ fn a_kernel_thread_that_polls_is_one_server() {
     let (config, threads) = sq_polled(CompletionMode::Interrupt);
     let mut host = HostPath::new(config, &threads, 1, fast());
     let log = Closed::new(16, 1, 20_000).run(&mut host);
-    // Submission and the interrupts of all commands take its core, the job's thread has time to spare.
+    // Submission and the interrupts of all commands use its core; the job's thread has spare time.
     let each = log[19_999].at.ns() as f64 / 20_000.0;
     assert!((2000.0..2010.0).contains(&each), "{each}");
 }
@@ -484,7 +484,7 @@ fn noise_is_seeded_and_delays_few() {
         .iter()
         .filter(|completion| completion.anatomy.total() > usual)
         .count();
-    // 20000 I/Os of about 9 us, 4 us of which on the core: some 80 ticks meet one.
+    // 20000 I/Os of about 9 us, 4 us of which on the core: about 80 ticks delay one.
     assert!((40..160).contains(&late), "{late}");
 }
 
@@ -513,7 +513,7 @@ fn a_bridge_is_crossed_four_times_by_a_read_and_six_times_by_a_write() {
         let added = ns(150) * crossings;
         assert_eq!(one(&bridged(100), op), (without + added, link + added));
     }
-    // Lanes that carry 4 KiB in 40.96 us let no more through.
+    // Lanes that carry 4 KiB in 40.96 us limit the throughput.
     let mut host = HostPath::new(bridged(10_000), &threads(1, Engine::Libaio), 1, fast());
     let log = Closed::new(8, 1, 1000).run(&mut host);
     let each = log[999].at.ns() / 1000;
@@ -532,17 +532,17 @@ fn a_core_switches_away_from_a_thread_that_waits_while_the_drive_works() {
         let end = log[999].at;
         (end.ns() / 1000, cpu_seconds(&host, end) * 1e6)
     };
-    // Two switches of the CPU for each I/O, and only the one back shows in its latency.
+    // Two CPU switches per I/O; only the one on completion is part of its latency.
     let (quick, little) = run(0, Engine::Libaio);
     let (slow, much) = run(400, Engine::Libaio);
     assert_eq!(slow - quick, 400);
     assert!((much - little - 800.0).abs() < 2.0, "{little} {much}");
-    // Who polls is never switched away from.
+    // The core never switches away from a polling thread.
     assert_eq!(run(400, Engine::UserSpace), run(0, Engine::UserSpace));
 }
 
-/// One read each millisecond: the shares that wait for the thread before they are issued, that take longer to submit, and
-/// that take longer on the way up.
+/// One read per millisecond. Returns the shares that wait for the thread before they are issued, that take longer to
+/// submit, and that take longer to complete.
 fn paced(config: &HostConfig) -> [f64; 3] {
     let mut host = HostPath::new(config.clone(), &threads(1, Engine::Libaio), 1, ram());
     let mut done = Vec::new();
@@ -573,12 +573,12 @@ fn paced(config: &HostConfig) -> [f64; 3] {
 #[test]
 fn what_keeps_a_thread_from_issuing_is_in_no_latency_of_its_io() {
     let noise = noise(200, 0, 20);
-    // A pause is under way for a tenth of the time, and a submission of 1.4 us meets a new one in a hundred.
+    // A pause is in progress for a tenth of the time, and one in a hundred submissions of 1.4 us is hit by a new pause.
     let [before, down, up] = paced(&HostConfig { noise, ..config() });
     assert!((0.07..0.12).contains(&before), "{before}");
     assert!((0.002..0.015).contains(&down), "{down}");
     assert!((0.02..0.08).contains(&up), "{up}");
-    // Pauses of the monitor find completions only.
+    // Pauses of the monitor affect completions only.
     let monitor = Hypervisor {
         kick: ns(2000),
         down: ns(1500),

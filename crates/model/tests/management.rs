@@ -1,4 +1,4 @@
-//! What an administrator asks of a drive, seen from outside.
+//! Management operations of a drive, tested through the public interface.
 
 use model::engine::{Workload, run};
 use model::management::{
@@ -11,7 +11,7 @@ use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use model::tier::raid0::Raid0Config;
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Stream, Time};
 
-/// A small XPoint drive: 2.6 GB/s of reads, 2 GB/s of writes; 5 W at rest, 13 W when it writes at full speed.
+/// A small XPoint drive: 2.6 GB/s of reads, 2 GB/s of writes; 5 W idle, 13 W when it writes at full speed.
 fn xpoint() -> XPointConfig {
     XPointConfig {
         bytes: 1 << 34,
@@ -110,7 +110,7 @@ fn managed(config: &DriveConfig) -> ManagedDrive {
         .expect("its first format is there")
 }
 
-/// A closed loop of 4 KiB or larger I/Os, or a paced one where `every` is not zero, for a time.
+/// A closed loop of 4 KiB or larger I/Os, or an open loop if `every` is not zero, for a time.
 struct Load {
     stream: Stream,
     op: Op,
@@ -136,7 +136,7 @@ impl Load {
         }
     }
 
-    /// Bytes a second, and the end.
+    /// Runs the load; returns bytes per second, and the end.
     fn on<D: Device>(mut self, device: &mut D, from: Time) -> Done {
         let end = run(device, &mut self, from, Time::NEVER);
         let bytes = self.log.len() as f64 * f64::from(self.bytes);
@@ -355,7 +355,7 @@ fn a_lower_power_limit_keeps_watts_below_it_and_costs_throughput() {
     // 5 W above idle at 4 nJ a byte.
     close_to(governed, 1.25e9, 0.02, "governed");
     assert!(watts < 10.1, "{watts} W");
-    // Set while it runs, it works as if set before.
+    // Changed during a run, it has the same effect as set before.
     let mut drive = managed(&config());
     assert_eq!(drive.power_limit(), Some(18.0));
     drive.set_power_limit(10.0).expect("it has a governor");
@@ -391,7 +391,7 @@ fn past_105_percent_it_writes_30_megabytes_a_second_and_says_so() {
     assert!(drive.write_protected(last.end));
     let after = Load::new(Op::Write, 65_536, 4, last.end, 1.0).on(&mut drive, last.end);
     close_to(after.bytes_per_second, 30e6, 0.05, "protected");
-    // Mended again, as a fault that is taken back.
+    // Wear is reset, as when a fault is cleared.
     drive.set_percentage_used(3.0).expect("it wears");
     let mended = Load::new(Op::Write, 65_536, 4, after.end, 0.1).on(&mut drive, after.end);
     assert!(
@@ -421,7 +421,7 @@ fn after_power_on_more_reads_meet_a_refresh() {
     assert!(many > 10 * (few + 1), "{few} before, {many} after power-on");
     let lifetime = drive.lifetime(fresh.end);
     assert_eq!((lifetime.power_cycles, lifetime.unsafe_shutdowns), (2, 1));
-    // When the pass is done it is as before.
+    // When the pass is done, the rate is as before.
     let later = fresh.end + Span::from_seconds(1_001.0);
     let rested = paced(later).on(&mut drive, later);
     assert!(
@@ -474,7 +474,7 @@ fn it_warms_up_and_too_hot_it_throttles() {
         "{}",
         first.celsius
     );
-    // In such air 13 W would make 84.5 degrees.
+    // At this air temperature, 13 W would heat the drive to 84.5 degrees.
     drive.set_ambient_celsius(Time::ZERO, 52.0);
     let mut slow = speed;
     let mut hottest: f64 = 0.0;

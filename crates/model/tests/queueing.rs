@@ -1,11 +1,12 @@
-//! The engine and the stations against closed formulas of queueing theory, on the RAM disk: one server with a constant
-//! service time (M/D/1), or with one that its commands' sizes make exponential (M/M/1, M/G/1); closed loops.
+//! The engine and the stations compared with closed formulas of queueing theory, on the RAM disk: one server with a
+//! constant service time (M/D/1), or with exponential service times by the sizes of its commands (M/M/1, M/G/1); closed
+//! loops.
 
 use model::engine::{Workload, run};
 use model::media::ram::{Ram, RamConfig};
 use model::{Command, Completion, Device, Gauge, Gauges, Span, Stream, Time};
 
-/// How long a command takes the server, by its size.
+/// Distribution of service times, by command size.
 #[derive(Clone, Copy)]
 enum Size {
     /// Always this many sectors.
@@ -14,7 +15,7 @@ enum Size {
     Exponential(u64),
 }
 
-/// Commands that come as a Poisson process, whatever the device does.
+/// Commands that arrive as a Poisson process, independent of the device.
 struct Poisson {
     arrivals: Stream,
     sizes: Stream,
@@ -59,7 +60,7 @@ impl Workload for Poisson {
     }
 
     fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
-        // Gaps can be shorter than a nanosecond; then several come at once.
+        // Gaps can be shorter than a nanosecond; then several arrive at once.
         while self.left > 0 && self.next == now {
             let sectors = match self.size {
                 Size::Constant(sectors) => sectors,
@@ -92,7 +93,7 @@ impl Gauges for Busy {
     }
 }
 
-/// A server that takes two nanoseconds for each byte.
+/// A server that takes two nanoseconds per byte.
 fn server() -> Ram {
     Ram::new(RamConfig {
         bytes: 1 << 40,
@@ -104,7 +105,7 @@ fn server() -> Ram {
 /// Time of one sector at that rate, in nanoseconds.
 const SECTOR_NS: f64 = 1_024.0;
 
-/// Runs, and returns mean latency and utilisation.
+/// Runs the load, and returns mean latency and utilisation.
 fn open(load: f64, size: Size, seed: u64) -> (f64, f64) {
     let mean_sectors = match size {
         Size::Constant(sectors) => sectors as f64,
@@ -134,7 +135,7 @@ fn m_d_1_waits_as_pollaczek_and_khinchine_say() {
         let service = 8.0 * SECTOR_NS;
         let (latency, utilisation) = open(load, Size::Constant(8), 11);
         let expected = service * (1.0 + load / (2.0 * (1.0 - load)));
-        // At a load of 0.9 neighbouring latencies are alike, so 400,000 of them say less.
+        // At a load of 0.9, consecutive latencies are correlated, so 400,000 of them give less information.
         close_to(
             latency,
             expected,
@@ -161,11 +162,11 @@ fn m_m_1_waits_as_its_formula_says() {
     }
 }
 
-/// A fixed number of commands; each slot thinks for a while after a completion.
+/// A fixed number of commands; after a completion, each slot waits for a think time.
 struct Closed {
     thinking: Stream,
     think: Span,
-    /// When each slot issues next; linear search, for there are few.
+    /// When each slot issues next; linear search, because there are few.
     due: Vec<(Time, u32)>,
     left: u64,
     completed: u64,
@@ -237,14 +238,15 @@ fn a_closed_network_stays_within_its_operational_bounds_and_near_mean_value_anal
     for depth in [1u32, 2, 4, 8, 16, 32] {
         let (throughput, latency) = closed(depth, Span::from_ns(think as u64));
         let n = f64::from(depth);
-        // Asymptotic bounds hold for any distribution.
+        // Asymptotic bounds apply to any distribution.
         let upper = (n / (service + think)).min(1.0 / service);
         let lower = n / (n * service + think);
         assert!(throughput <= upper * 1.01, "{depth}: above the bound");
         assert!(throughput >= lower * 0.99, "{depth}: below the bound");
-        // The response-time law: depth is throughput times a whole cycle.
+        // The response-time law: depth is throughput multiplied by a whole cycle.
         close_to(throughput * (latency + think), n, 0.01, "response-time law");
-        // Mean value analysis is exact for exponential service; constant service can only wait less, and by little.
+        // Mean value analysis is exact for exponential service; with constant service, waiting is shorter, but only
+        // slightly.
         let exponential = mean_value_analysis(depth, service, think);
         assert!(
             throughput >= exponential * 0.99,
@@ -254,7 +256,7 @@ fn a_closed_network_stays_within_its_operational_bounds_and_near_mean_value_anal
     }
 }
 
-/// Throughput of one station and `depth` customers that think.
+/// Throughput of one station and `depth` customers with think times.
 fn mean_value_analysis(depth: u32, service: f64, think: f64) -> f64 {
     let (mut queue, mut throughput) = (0.0, 0.0);
     for n in 1..=depth {

@@ -1,10 +1,10 @@
-//! A closed loop on a drive without a host, and what it saw.
+//! A closed loop on a drive without a host, and its measurements.
 
 use model::engine::{Workload, run};
 use model::media::xpoint::{XPoint, XPointConfig};
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Stream, Time};
 
-/// A closed loop without a host: each completion makes a submission.
+/// A closed loop without a host: each completion triggers a submission.
 pub(super) struct Loop {
     stream: Stream,
     bytes: u32,
@@ -15,7 +15,7 @@ pub(super) struct Loop {
     free: Vec<u32>,
     due: Time,
     log: Vec<Completion>,
-    /// What each id is in use for, and what each completion was.
+    /// Whether each id is a read, and the completions.
     reads: Vec<bool>,
     read_log: Vec<bool>,
 }
@@ -66,7 +66,7 @@ impl Run {
         latencies
     }
 
-    /// Of reads, or of writes.
+    /// Returns the latencies of reads, or of writes.
     pub(super) fn latencies_of(&self, reads: bool) -> Vec<u64> {
         let both = self.log.iter().zip(&self.reads);
         let mut latencies: Vec<u64> = both

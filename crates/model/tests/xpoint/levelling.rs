@@ -1,17 +1,17 @@
-//! Wear levelling takes time that the group would have had for commands.
+//! Wear levelling takes group time that is then not available for commands.
 
 use super::{Loop, close_to, quiet};
 use model::{Gauge, Part, Span};
 
 #[test]
 fn wear_levelling_keeps_its_group_from_commands() {
-    // One group: 4 us for each unit written, 0.6 us for each read; a move of ten units every 10.5 writes.
+    // One group: 4 us per unit written, 0.6 us per read; a move of ten units every 10.5 writes.
     let mut config = quiet();
     config.dies_per_channel = 1;
     config.levelling.writes_per_move = 10;
     config.levelling.batch_units = 10;
     let run = Loop::new(32, 0, 4096, 4096, 100_000).run(&config);
-    // One more than the whole part of what is exponentially distributed.
+    // One more than the integer part of an exponentially distributed value.
     let interval = 1.0 + 1.0 / (libm::exp(0.1) - 1.0);
     let each = 4.0 + 46.0 / interval;
     let rate = run.bytes_per_second / 4096.0;

@@ -1,4 +1,4 @@
-//! What an XPoint drive must do by its physics, in closed form where there is one.
+//! Behaviour of an XPoint drive that follows from its parameters, in closed form where possible.
 
 mod closed_loop;
 mod levelling;
@@ -71,7 +71,7 @@ fn quiet() -> XPointConfig {
     }
 }
 
-/// Submits all commands at once to a new drive; the completions by id.
+/// Submits all commands at once to a new drive; returns the completions by id.
 fn burst(config: &XPointConfig, commands: &[Command]) -> Vec<Completion> {
     let mut device = XPoint::new(config.clone(), 1);
     for (id, command) in commands.iter().enumerate() {
@@ -107,17 +107,17 @@ fn a_command_alone_takes_the_sum_of_its_stations() {
     let config = quiet();
     // Link 1000, controller 2000, a unit read by seven dies 600, path 4096 * 0.375 = 1536.
     assert_eq!(alone(&config, Command::read(0, 0, 4096)), 5_136);
-    // 32 units: the first through all stations, the others behind it on the data path.
+    // 32 units: the first through all stations, the others after it on the data path.
     assert_eq!(
         alone(&config, Command::read(0, 0, 131_072)),
         5_136 + 31 * 1_536
     );
-    // Data fetch 400, path 2048 and a turn of 300, a unit written by seven dies 4000.
+    // Data fetch 400, path 2048 and a turnaround of 300, a unit written by seven dies 4000.
     assert_eq!(
         alone(&config, Command::write(0, 0, 4096)),
         3_000 + 400 + 2_348 + 4_000
     );
-    // No volatile cache: a flush has nothing to wait for, a deallocation nothing to do.
+    // No volatile cache: a flush has nothing to wait for, and a deallocation nothing to do.
     assert_eq!(alone(&config, Command::flush(0)), 3_000);
     assert_eq!(
         alone(&config, Command::new(0, Op::Deallocate, 0, 1 << 20)),
@@ -128,10 +128,11 @@ fn a_command_alone_takes_the_sum_of_its_stations() {
 #[test]
 fn a_partial_write_reads_first_and_needs_all_its_data() {
     let config = quiet();
-    // 512 B: the unit is read (600) while its data comes (400 + 128); then path with its turn, medium.
+    // 512 B: the unit is read (600) while its data arrives (400 + 128); then path with its turnaround, medium.
     let partial = alone(&config, Command::write(0, 512, 512));
     assert_eq!(partial, 3_000 + 600 + 2_348 + 4_000);
-    // 32 KiB from an odd sector: nine units, two of them read; all 8.192 us of data before the first unit is written.
+    // 32 KiB at an odd sector: nine units, two of them read; all 8.192 us of data must arrive before the first unit is
+    // written.
     let unaligned = alone(&config, Command::write(0, 512, 32_768));
     let whole = alone(&config, Command::write(0, 0, 32_768));
     assert_eq!(whole, 3_000 + 400 + 300 + 8 * 2_048 + 4_000);
@@ -153,10 +154,10 @@ fn commands_on_one_unit_wait_for_each_other_only_if_one_writes() {
     assert!(collision(&[read, write])[1] > 0);
     let elsewhere = Command::write(0, 4096, 4096);
     assert_eq!(collision(&[write, elsewhere]), [0, 0]);
-    // In order: a read between two writes waits for the first and holds up the second.
+    // In order: a read between two writes waits for the first and delays the second.
     let done = burst(&config, &[write, read, write]);
     assert!(done[0].at < done[1].at && done[1].at < done[2].at);
-    // Neighbours that share a unit although no byte is shared.
+    // Adjacent ranges that share a unit although they share no byte.
     let halves = [Command::write(0, 0, 2048), Command::write(0, 2048, 2048)];
     assert!(collision(&halves)[1] > 0);
 }
@@ -210,7 +211,7 @@ fn throughput_is_that_of_the_slowest_station() {
     let mut config = quiet();
     let reads = |config: &XPointConfig, bytes| Loop::new(32, 100, bytes, 4096, 20_000).run(config);
     let writes = |config: &XPointConfig, bytes| Loop::new(32, 0, bytes, 4096, 20_000).run(config);
-    // The data path: 375 and 500 ps a byte, whatever the size of commands and the number of dies.
+    // The data path: 375 and 500 ps per byte, whatever the size of commands and the number of dies.
     for dies in [3, 4, 8] {
         config.dies_per_channel = dies;
         for bytes in [4096, 65_536] {
@@ -228,7 +229,7 @@ fn throughput_is_that_of_the_slowest_station() {
             );
         }
     }
-    // One group of dies: 4 us for each unit written.
+    // One die group: 4 us per unit written.
     config.dies_per_channel = 1;
     close_to(
         writes(&config, 4096).bytes_per_second,
@@ -236,7 +237,7 @@ fn throughput_is_that_of_the_slowest_station() {
         0.01,
         "one group",
     );
-    // A controller of a million commands a second.
+    // A controller with a million commands per second.
     config.dies_per_channel = 8;
     config.timing.controller_interval = Span::from_us(4);
     close_to(
@@ -258,7 +259,7 @@ fn closed_loops_stay_within_operational_bounds() {
         let throughput = run.bytes_per_second / 4096.0 * 1e-9;
         assert!(throughput <= (n / cycle).min(1.0 / slowest) * 1.000_01);
         assert!(throughput >= n / (cycle + (n - 1.0) * slowest) * 0.999);
-        // Little's law, from the outside.
+        // Little's law, measured from outside.
         close_to(throughput * run.mean_ns(), n, 1e-3, "Little");
     }
 }
@@ -312,7 +313,7 @@ fn past_its_endurance_it_writes_thirty_megabytes_a_second_and_reads_on() {
     let mut config = quiet();
     config.wear.percentage_used_at_start = 104.9;
     config.wear.endurance_bytes = 100_000_000_000;
-    // The last 0.1 % is 100 MB; what follows is slow.
+    // The last 0.1 % is 100 MB; after that, writes are slow.
     let before = Loop::new(8, 0, 65_536, 4096, 1_500).run(&config);
     assert!(before.bytes_per_second > 1.8e9);
     close_to(
@@ -349,7 +350,7 @@ fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
         let run = job.run(config);
         let latencies = run.latencies();
         assert_eq!(latencies[latencies.len() / 2], 5_136, "median");
-        // A batch of 12 units takes its group of dies for 12 * (600 + 4000) ns.
+        // A batch of 12 units occupies its die group for 12 * (600 + 4000) ns.
         assert!(
             *latencies.last().expect("not empty") <= 5_136 + 55_200,
             "longest"
@@ -360,8 +361,8 @@ fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
     let fresh = behind(&config);
     config.refresh.uptime_at_start = Span::from_seconds(1_000.0);
     let settled = behind(&config);
-    // Four groups, each of 7 * 2^20 units in 1000 s by twelves. As one read in four goes to a group and ten begin while
-    // it is busy, most batches are met, each by one read: all but those that fall together.
+    // Four groups, each of 7 * 2^20 units in 1000 s in batches of twelve. One read in four goes to a group and ten
+    // begin while it is busy, so most batches delay exactly one read; the exceptions are batches that coincide.
     let gap = 1_000.0 * 12.0 / (7.0 * 1_048_576.0);
     let batches = 4.0 / (gap + 55.2e-6);
     assert!(
@@ -377,7 +378,7 @@ fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
 #[test]
 fn waiting_is_told_apart() {
     let config = quiet();
-    // Two units of one group (they are four apart in one of the next runs of four): find a pair that collides.
+    // Two units of one group (they are four apart in one of the next runs of four): searches for a pair that collides.
     let pair = (1..64).find_map(|unit| {
         let done = burst(
             &config,
@@ -389,7 +390,7 @@ fn waiting_is_told_apart() {
         let wait = done[1].anatomy.get(Part::BehindProgram);
         (wait > Span::ZERO).then_some(wait)
     });
-    // The second arrives at the group one path time after the first: 4000 - 2048 of waiting.
+    // The second arrives at the group one path time after the first, and waits 4000 - 2048.
     assert_eq!(pair, Some(Span::from_ns(4_000 - 2_048)));
 }
 
@@ -398,7 +399,7 @@ fn a_partial_read_saves_the_link_and_not_the_medium() {
     let config = quiet();
     let whole = alone(&config, Command::read(0, 1 << 20, 4096));
     for bytes in [512, 1024, 2048] {
-        // 250 ps a byte; the unit is read and corrected as a whole.
+        // 250 ps per byte; the unit is read and corrected as a whole.
         let spared = u64::from(4096 - bytes) / 4;
         for skip in [0, 4096 - u64::from(bytes)] {
             let read = Command::read(0, (1 << 20) + skip, bytes);
@@ -442,12 +443,13 @@ fn few_write_buffers_cost_two_groups_more_than_four_and_nothing_in_order() {
         let run = Loop::new(32, 0, bytes, align, 40_000 * 4096 / align).run(&config);
         run.bytes_per_second
     };
-    // 4 us for a unit in one of two groups are as much as 2.048 us on the path, but five units rarely lie three and two.
+    // 4 us for a unit in one of two groups correspond to 2.048 us on the path, but five units are rarely distributed
+    // three and two.
     let share = rate(2, 5, 4096) / rate(2, 32, 4096);
     assert!((0.85..0.95).contains(&share), "two groups: {share}");
     let share = rate(4, 5, 4096) / rate(4, 32, 4096);
     assert!((0.98..1.001).contains(&share), "four groups: {share}");
-    // Units that follow each other lie in both groups by turns.
+    // Consecutive units alternate between both groups.
     let in_order = |buffers| {
         let mut config = quiet();
         config.dies_per_channel = 2;
@@ -517,7 +519,7 @@ fn a_duplex_drive_reads_and_writes_at_once() {
     config.timing.duplex = true;
     close_to(rate(&config, 0), written, 0.01, "writes alone");
     close_to(rate(&config, 100), read, 0.01, "reads alone");
-    // As many bytes each way: the slower direction is always busy.
+    // Equal bytes in both directions: the slower direction is always busy.
     close_to(rate(&config, 50), 2.0 * written, 0.05, "both");
 }
 
@@ -539,10 +541,10 @@ fn parts_that_are_read_by_themselves_take_their_share_of_dies_and_path() {
     close_to(rate(&config, 512, 512), 8.0 * whole, 0.05, "parts");
     close_to(rate(&config, 4096, 4096), whole, 0.01, "whole units");
     close_to(rate(&config, 4096, 512), whole, 0.02, "parts of two units");
-    // Half a unit does not help who wants less.
+    // A part of half a unit does not help smaller reads.
     config.timing.read_part = 2048;
     close_to(rate(&config, 512, 512), 2.0 * whole, 0.02, "halves");
-    // One group of dies that is slower than the path.
+    // One die group that is slower than the path.
     config.dies_per_channel = 1;
     config.timing.die_read = Span::from_us(70);
     close_to(rate(&config, 4096, 4096), 1e5, 0.01, "whole units, dies");

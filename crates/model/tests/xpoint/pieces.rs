@@ -1,5 +1,5 @@
-//! Commands that are larger than the largest piece. Found wanting by mutation testing: where the last piece began, and
-//! how much it had, no other test of the model asked.
+//! Commands that are larger than the largest transfer. Added after mutation testing: no other test of the model checked
+//! the start and the length of the last piece.
 
 use model::Command;
 use model::media::Medium;
@@ -9,7 +9,7 @@ use super::{alone, quiet};
 #[test]
 fn the_last_piece_of_a_command_has_what_is_left() {
     let config = quiet();
-    // A unit on the data path, as a command of the largest size has 32 of.
+    // Time of a unit on the data path; a command of the largest size has 32 units.
     let unit = 1_536;
     let largest = alone(&config, Command::read(0, 0, 131_072));
     for units in 1..4 {

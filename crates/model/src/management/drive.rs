@@ -290,7 +290,7 @@ impl ManagedDrive {
         self.joules = self.joules_until(now);
     }
 
-    /// Ends the operation in progress. No blocks of the drive are in use, so that there is no long operation to do.
+    /// Ends the operation in progress early: if no block of the drive is in use, the operation takes no time.
     pub fn end_operation(&mut self) {
         if let Some(operation) = self.operation.take() {
             self.lifetime.sanitized |= operation.kind == OperationKind::Sanitize;

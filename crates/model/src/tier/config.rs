@@ -230,8 +230,8 @@ impl<M: Medium> PoolConfig<M> {
             || tier.children.iter().any(|it| self.is_on_a_log(it))
     }
 
-    /// Returns for each member whether its whole used range is the ring of a write-back cache, or a tier below such a
-    /// ring.
+    /// Returns for each member whether its whole used range is the ring of a write-back cache, directly or through
+    /// mirrors, stripes or concatenations.
     pub fn rings(&self) -> Vec<bool> {
         let mut rings = vec![true; self.members.len()];
         let mut used = vec![false; self.members.len()];

@@ -1,10 +1,10 @@
 //! Placement: the location of a component's replicas, and the node of its client.
 //!
-//! Components are distributed over the groups in turn, in rows of one component per group. In each row, a component's
-//! other replicas are at a fixed distance in nodes and groups, which increases with each row. Therefore each pair of
-//! nodes shares equally many components, and every group stores equally much. The client's node also advances: over all
-//! rows, it is on each node equally often, whether that node has a replica or not. The result equals the mean of random
-//! placement policies.
+//! Components are distributed over the groups in turn, in rows of one component per group. The distance of a
+//! component's other replicas from its first one, in nodes and groups, is equal within a row and increases from row to
+//! row. Therefore each pair of nodes shares equally many components, and every group stores equally much. The client's
+//! node also advances: over all rows, it is on each node equally often, whether that node has a replica or not. The
+//! result equals the mean of random placement policies.
 
 use super::ClusterConfig;
 use crate::device::Range;

@@ -12,7 +12,7 @@
 //! last block of the area that a pool reserves at the end of each slice
 //! ([`PoolConfig::label_bytes`](super::PoolConfig)), and are written alternately.
 //!
-//! Not detected: copies that were made and restored within one opening; conclusions from a tier's own labels.
+//! Not detected: copies that were made and restored within one opening. Not here: conclusions from a tier's own labels.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -6,12 +6,12 @@
 //! second, an idle drive's GC would give a write amplification of a thousand. For this reason, each copy is added to an
 //! account. Each unit that the host writes is charged a share of the account: its share of the free space (average
 //! cost, as for goods in stock). The sum of the charged and the remaining copies always equals the copies made, so over
-//! many writes the result is the measured write amplification. Why:
-//! `docs/decisions/0046-write-amplification.md`.
+//! many writes the result is the measured write amplification. Why: `docs/decisions/0046-write-amplification.md`.
 //!
 //! In steady state, the free space has cost as much as the last victims of the dies. After a warm-up it is valued at
 //! that price, because an error in the initial account persists for as many writes as there is free space. Not
-//! modelled: a pSLC unit takes more space; the remaining space then becomes more expensive.
+//! modelled: a unit in a pSLC block (one bit per cell) takes more space; the remaining space then becomes more
+//! expensive.
 
 /// Counters of what the translation layer has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -92,8 +92,8 @@ impl Geometry {
     ///
     /// # Errors
     /// Names the invalid value: a zero, a page that is not a multiple of the unit, more slots than fit into 32 bits, or
-    /// too little spare area for garbage collection. GC needs `spare_blocks` free and open blocks per die, and a few
-    /// more.
+    /// too little spare area for garbage collection (GC). GC needs `spare_blocks` free and open blocks per die, and a
+    /// few more.
     pub fn shape(&self, spare_blocks: u32) -> Result<Shape, GeometryError> {
         let fail = |what: String| Err(GeometryError(what));
         if let Some(name) = self.first_zero() {

@@ -23,7 +23,7 @@ struct Filling {
 pub struct Replay<'a> {
     ftl: &'a mut Ftl,
     host: Option<Filling>,
-    /// GC state by die.
+    /// Garbage collection (GC) state by die.
     collecting: Vec<Collecting>,
     next_die: Die,
     victims: u64,

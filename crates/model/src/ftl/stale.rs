@@ -10,8 +10,8 @@ use super::scattered::Scattered;
 /// Maximum number of stale slots whose bits are not set yet.
 const LATER: usize = 32;
 
-/// One bit per slot: its data has been overwritten, moved or deallocated since it was programmed. GC can therefore read
-/// a victim's bits in sequence, instead of looking up each of its pages in the map.
+/// One bit per slot: its data has been overwritten, moved or deallocated since it was programmed. Garbage collection
+/// (GC) can therefore read a victim's bits in sequence, instead of looking up each of its pages in the map.
 ///
 /// The slots that host writes make stale are at random positions, and each bit costs a cache miss. They are set in
 /// batches, so that the misses overlap.

@@ -1,4 +1,4 @@
-//! Mirror: identical data on each child, the mirror members (called legs in names).
+//! Mirror: identical data on each child, the mirror members (`leg` in names).
 //!
 //! A write goes to all members at once and completes with the last of them; a read goes to one, selected by
 //! [`super::Reads`]; a flush goes to all. The following mechanisms keep the members identical:

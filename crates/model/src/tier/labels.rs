@@ -107,7 +107,8 @@ impl Labels {
         }
     }
 
-    /// Treats the known state as written; used for the next label when the pool is offline.
+    /// Makes the known state that of the next label, as if it were written already; the caller writes the label
+    /// offline.
     pub(super) fn say(&mut self) {
         let state = self.known.clone();
         self.resume(self.pool, self.sequence + 1, &state);

@@ -325,7 +325,8 @@ impl Ring {
         self.most_held
     }
 
-    /// Returns the position of the next block, or the beginning if it does not fit at the end: in units of 4 KiB.
+    /// Returns the head in units of 4 KiB: the next block begins there, or at the beginning of the ring if it does not
+    /// fit.
     pub(super) fn head(&self) -> u32 {
         (self.head / 4096) as u32
     }

@@ -23,8 +23,8 @@ pub(super) fn client(config: WriteBackConfig, drives: &[DriveConfig]) -> Client 
 }
 
 impl Client {
-    /// Runs until `count` commands have completed; returns how many were delayed by congestion, and the highest
-    /// congestion level.
+    /// Runs until `count` commands have completed; returns the total delay by congestion, and the highest congestion
+    /// level.
     pub(super) fn run(
         &mut self,
         depth: u32,

@@ -86,8 +86,8 @@ pub trait Below {
     /// Whether the child is a tier.
     fn is_tier(&self, child: Child) -> bool;
 
-    /// Returns whether the child took part in the last opening of the pool. A recovered tier always did, because tiers
-    /// that did not are not recovered.
+    /// Returns the state of the child with respect to the last opening of the pool. A recovered tier always took part
+    /// in it, because tiers that did not are not recovered.
     fn standing(&self, child: Child) -> Standing;
 
     /// Returns the number of the last opening of the pool, if the pool numbers them. The next opening has the next

@@ -99,8 +99,8 @@ impl Copies {
         }
     }
 
-    /// Selects one of `copies` copies for a read of `bytes` bytes at `from`. `of` returns a copy's location and offset
-    /// of the data there, or `None` if it must not be read.
+    /// Selects one of `copies` copies for a read of `bytes` bytes at `at`. `of` returns a copy's location and offset of
+    /// the data there, or `None` if it must not be read.
     pub(super) fn choose(
         &mut self,
         copies: usize,

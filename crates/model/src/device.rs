@@ -64,7 +64,7 @@ pub trait Device {
         let _ = ranges;
     }
 
-    /// Power is cut at `now`, not before the last event and not after [`Device::next_event`], and returns at once.
+    /// Power is cut at `now`, not before the last event and not after [`Device::next_event`], and is restored at once.
     /// Returns the time from which the device accepts commands. Appends the lost data, which equals the result of
     /// [`Device::at_risk`]. Outstanding commands are discarded: none of them completes, and their ids may be reused.
     /// The medium keeps its data, and cumulative gauges keep their counts.

@@ -16,7 +16,7 @@ pub(super) struct Crossings {
 }
 
 impl Crossings {
-    /// The drive receives a command at `now`. Returns when the command has reached the drive, with the data of a write.
+    /// A command is sent to the drive at `now`. Returns when it has arrived, including the data of a write.
     pub(super) fn down(&mut self, now: Time, bridge: &Bridge, command: &Command) -> Time {
         if command.op == Op::Write {
             let at = now + bridge.crossing * 5;

@@ -105,8 +105,7 @@ impl Drive {
         config.build(state, seeds)
     }
 
-    /// Returns the drive as a trait object, for callers that have one code path for all media without their own: by a
-    /// virtual call.
+    /// Returns the drive as a trait object, for callers with one code path for all media. Calls are then virtual.
     pub fn as_device(&mut self) -> &mut dyn Device {
         each!(self, drive => drive)
     }

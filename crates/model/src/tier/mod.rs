@@ -213,7 +213,7 @@ pub trait Tier {
         let _ = buffers;
     }
 
-    /// Power was cut, and returns at `now`: state that is only in memory is lost, and no command that it sent or
+    /// Power was cut, and is restored at `now`: state that is only in memory is lost, and no command that it sent or
     /// received completes.
     fn power_cut(&mut self, now: Time);
 

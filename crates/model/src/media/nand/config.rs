@@ -1,4 +1,4 @@
-//! What a NAND drive is made of.
+//! Configuration of a NAND drive.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use crate::ftl::{Geometry, Shape, UNIT, Watermark};
 use crate::time::Span;
 
-/// A NAND drive. [`NandConfig::check`] says whether it can be.
+/// Configuration of a NAND drive. [`NandConfig::check`] validates it.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NandConfig {
-    /// The array.
+    /// Geometry of the array.
     pub geometry: Geometry,
     /// Logical block size in bytes: 512 or 4096.
     pub block: u32,
@@ -22,33 +22,33 @@ pub struct NandConfig {
     pub buffer: WriteBuffer,
     /// Garbage collection.
     pub collection: Collection,
-    /// Reading ahead of sequential streams, if the drive does it.
+    /// Read-ahead of sequential streams, if the drive has it.
     pub read_ahead: Option<ReadAhead>,
-    /// Memory for the map, of a drive that has none for all of it.
+    /// Memory for the map, if it does not hold the whole map.
     #[cfg_attr(feature = "serde", serde(default))]
     pub map: Option<MapConfig>,
-    /// Pseudo-SLC write cache, if the drive has one.
+    /// pSLC write cache, if the drive has one.
     pub slc: Option<SlcCache>,
-    /// Patrol and refresh of the medium.
+    /// Patrol read and refresh of the medium.
     pub refresh: Option<Refresh>,
-    /// Firmware pauses in taking writes.
+    /// Firmware pauses during which no writes are accepted.
     pub housekeeping: Option<Housekeeping>,
-    /// Pacing of writes, if the firmware lets them in no faster than the array will take them.
+    /// Pacing of writes, if the firmware admits them only as fast as the array can take them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub pace: Option<Pace>,
     /// Power and energy.
     pub power: Power,
-    /// Program and erase cycles a block is rated for.
+    /// Rated program and erase cycles of a block.
     pub rated_cycles: u32,
     /// SMART's Percentage Used when the run begins.
     pub percentage_used_at_start: f64,
-    /// Share of the capacity, from its beginning, that holds data where a state says that the drive has been written: above
-    /// 0, at most 1. The rest is trimmed.
+    /// Share of the capacity, from its beginning, that holds data in a written initial state: above 0, at most 1. The
+    /// rest is trimmed.
     #[cfg_attr(feature = "serde", serde(default = "whole"))]
     pub filled: f64,
 }
 
-/// Drives that say nothing else are full.
+/// The default: the drive is full.
 #[cfg(feature = "serde")]
 fn whole() -> f64 {
     1.0
@@ -62,58 +62,59 @@ pub struct Timing {
     pub read: Span,
     /// Uniform spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ.
     pub read_spread: f64,
-    /// Whether a die senses its next page while the data of the last one wait for the channel and cross it (ONFI's cache
-    /// read of any page). If not, the die is taken until they have crossed.
+    /// Whether a die senses its next page while the data of the previous one waits for the channel and crosses it
+    /// (ONFI's cache read of any page). If not, the die is busy until the data has crossed.
     pub cache_read: bool,
-    /// Probability that a sense must be repeated with other thresholds (each repetition may need another).
+    /// Probability that a sense must be repeated with other thresholds (each repetition may need another one).
     pub retry_probability: f64,
     /// Programming a multi-plane page (tPROG), mean over the pages of a block.
     pub program: Span,
-    /// How far lower pages are below and upper pages above that mean, as a share of it (0 to 1): the pages of a block
-    /// are lower and upper by turns. 0 where the bits of a cell are programmed at once.
+    /// Distance of lower pages below and upper pages above that mean, as a share of it (0 to 1): the pages of a block
+    /// alternate between lower and upper. 0 if all bits of a cell are programmed at once.
     pub program_spread: f64,
-    /// By how much each program differs from that at random, either way, as a share of it (0 to 1): the pulses that a page
-    /// wants are counted while it is programmed.
+    /// Random deviation of each program from that, in both directions, as a share of it (0 to 1): the number of pulses
+    /// is determined during programming.
     #[cfg_attr(feature = "serde", serde(default))]
     pub program_jitter: f64,
     /// Erasing a multi-plane block (tBERS).
     pub erase: Span,
-    /// Suspension of programs and erases by reads, if the dies and firmware do it.
+    /// Suspension of programs and erases by reads, if dies and firmware support it.
     pub suspend: Option<Suspend>,
     /// Command and address cycles of each transfer on a channel.
     pub channel_command: Span,
-    /// Picoseconds a byte takes on a channel.
+    /// Picoseconds per byte on a channel.
     pub channel_ps_per_byte: u64,
 }
 
-/// Suspension of a program or erase so that a read need not wait for its end.
+/// Suspension of a program or erase, so that a read need not wait for its end.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Suspend {
-    /// From the wish to read until the die can sense.
+    /// From the request of a read until the die can sense.
     pub latency: Span,
     /// Added to the rest of the operation each time it resumes.
     pub resume: Span,
-    /// Most suspensions of one operation; then it runs to its end.
+    /// Maximum number of suspensions of one operation; then it runs to its end.
     pub most: u32,
-    /// A program stops only at whole multiples of this before its end; zero: anywhere.
+    /// A program stops only at whole multiples of this before its end; zero: at any moment.
     #[cfg_attr(feature = "serde", serde(default))]
     pub step: Span,
-    /// How long a program, once begun, does not stop (the first pulses); it can at the end of that.
+    /// Time after its start during which a program does not stop (the first pulses); it can stop at the end of that
+    /// time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub blind: Span,
-    /// As `step`, of an erase: it stops between its pulses.
+    /// Like `step`, for an erase: it stops between its pulses.
     #[cfg_attr(feature = "serde", serde(default))]
     pub erase_step: Span,
 }
 
-/// Processors that share by address what a drive does to read from its medium.
+/// Processors that share, by address, the controller's work for reads from the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cores {
-    /// How many: 1 to 64.
+    /// Number of processors: 1 to 64.
     pub count: u32,
-    /// What a read command takes of one.
+    /// Time of one processor per read command.
     pub per_read: Span,
 }
 
@@ -121,37 +122,37 @@ pub struct Cores {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Controller {
-    /// Time the controller is taken by each read command, and by each sense beyond a command's first. A command that
-    /// finds all it wants read ahead has paid for a sense of the reading ahead.
+    /// Controller time per read command, and per sense beyond a command's first. A command that finds all its data read
+    /// ahead has paid for one sense of the read-ahead.
     pub per_read: Span,
-    /// Time it is taken by each write command.
+    /// Controller time per write command.
     pub per_write: Span,
-    /// Time it is taken by each 4 KiB unit of a write beyond its first.
+    /// Controller time per 4 KiB unit of a write beyond its first.
     pub per_write_unit: Span,
-    /// Least time between two senses of one command: commands are taken apart one sense after the other, but several
-    /// commands at a time.
+    /// Minimum time between two senses of one command: the senses of a command are issued one after another, but
+    /// several commands are processed at a time.
     pub issue_interval: Span,
-    /// Least time between two 4 KiB units of one write command: a command's data are taken in one after the other, but
-    /// several commands at a time.
+    /// Minimum time between two 4 KiB units of one write command: the units of a command are accepted one after
+    /// another, but several commands are processed at a time.
     pub write_issue_interval: Span,
-    /// Before its first sense a read command goes to one of these, each with a queue of its own, where there are any: the
-    /// address of its first 4 KiB unit says to which. What is in memory already does not.
+    /// Processors, each with its own queue, that a read command passes before its first sense, if there are any; the
+    /// address of its first 4 KiB unit selects the processor. Reads of data in memory do not pass them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub cores: Option<Cores>,
-    /// Fixed latency of a read besides (firmware, error correction, completion).
+    /// Additional fixed latency of a read (firmware, error correction, completion).
     pub read_latency: Span,
-    /// Fixed latency of a write, flush or deallocation besides.
+    /// Additional fixed latency of a write, flush or deallocation.
     pub write_latency: Span,
-    /// What that takes longer, on average (exponential).
+    /// Mean of a random addition to that (exponential).
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_spread: Span,
     /// Doorbell, command fetch and completion over the link.
     pub link_latency: Span,
-    /// Picoseconds a byte takes over the link, each direction.
+    /// Picoseconds per byte over the link, in each direction.
     pub link_ps_per_byte: u64,
-    /// Largest transfer of one command (MDTS); larger ones are taken apart.
+    /// Maximum transfer of one command (MDTS); larger ones are split.
     pub max_transfer: u32,
-    /// Whether a write of part of a 4 KiB unit is acknowledged only when the rest of the unit has been read.
+    /// Whether a partial write of a 4 KiB unit is acknowledged only when the rest of the unit has been read.
     pub merge_before_ack: bool,
 }
 
@@ -159,14 +160,15 @@ pub struct Controller {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WriteBuffer {
-    /// Bytes of host data it can hold, on their way to the medium included.
+    /// Bytes of host data that it can hold, including data on its way to the medium.
     pub bytes: u64,
-    /// Whether capacitors keep it through a power loss: then a flush and FUA cost nothing.
+    /// Whether capacitors preserve it in a power loss (PLP): then a flush and FUA cost nothing.
     pub protected: bool,
-    /// What a flush takes behind the data to save the tables in which they are found, if capacitors do not keep those.
+    /// Time that a flush takes, after the data, to save the tables that locate the data, if capacitors do not preserve
+    /// those.
     pub save_tables: Span,
-    /// Units of 4 KiB of tables that are programmed with each write command which does not go on where one of the last
-    /// ended; the old tables are garbage then.
+    /// Units of 4 KiB of tables that are programmed per write command that does not continue one of the last writes;
+    /// the old tables become garbage.
     #[cfg_attr(feature = "serde", serde(default))]
     pub tables_per_write: f64,
 }
@@ -175,95 +177,97 @@ pub struct WriteBuffer {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Collection {
-    /// Free blocks of a die from which on it collects.
+    /// Number of free blocks of a die at and below which it collects.
     pub watermark: Watermark,
-    /// Collect up to this many free blocks a die when the drive is idle; 0 for none.
+    /// When the drive is idle, dies collect up to this number of free blocks; 0 for none.
     pub background_free: u32,
-    /// The drive counts as idle after this long without a command.
+    /// The drive counts as idle after this time without a command.
     pub idle_after: Span,
-    /// Time the firmware takes for each 4 KiB unit that is moved, one after the other for all dies: to see that it is
-    /// valid, and to book its new place.
+    /// Firmware time per moved 4 KiB unit, sequential for all dies: for checking that it is valid, and for recording
+    /// its new location.
     pub per_unit: Span,
-    /// Collection in bursts of all dies at once, if the firmware does not spread it.
+    /// Garbage collection in bursts of all dies at once, if the firmware does not spread it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub bursts: Option<Bursts>,
 }
 
-/// Collection in bursts: none until the dies have used up what they have earned, then all of them at once.
+/// Garbage collection in bursts: none until the dies have used up what they have earned, then on all dies at once.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bursts {
-    /// Pages of host data that a burst earns each die, on average.
+    /// Pages of host data that a burst earns per die, on average.
     pub pages: u32,
-    /// In a burst a die takes one page of host data after so many pages of copies, ...
+    /// In a burst, a die takes one page of host data after this number of pages of copies.
     pub host_share: u32,
-    /// ... fewer in proportion while writes wait for the buffer, and none with so many that wait.
+    /// The number of pages of copies decreases linearly with the number of writes that wait for the buffer, and is zero
+    /// at this number of writes.
     pub yield_at: u32,
 }
 
-/// Reading ahead.
+/// Read-ahead of sequential streams.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReadAhead {
-    /// How far ahead of a stream to read, bytes.
+    /// Distance to read ahead of a stream, in bytes.
     pub bytes: u32,
-    /// Sequential commands that make a stream.
+    /// Number of sequential commands that form a stream.
     pub after: u32,
 }
 
-/// Memory for a part of the map: what is not held is sensed before a read can be.
+/// Memory for a part of the map: other parts must be sensed before a read can be.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MapConfig {
-    /// Bytes of the map that are held, four for each indirection unit.
+    /// Bytes of the map that fit into memory, four per indirection unit.
     pub bytes: u64,
     /// Sensing a page of the map.
     pub read: Span,
 }
 
-/// Pseudo-SLC write cache: free blocks that the host writes with one bit a cell while there are plenty. Idle time moves
-/// their data to ordinary blocks.
+/// pSLC write cache: free blocks that the host writes with one bit per cell while there are enough. In idle time, their
+/// data is folded to ordinary blocks.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SlcCache {
-    /// Most blocks of each die at a time.
+    /// Maximum number of blocks per die at a time.
     pub blocks_per_die: u32,
-    /// Bits a cell stores otherwise (2 for MLC, 3 for TLC): an SLC block holds that much less.
+    /// Bits per cell otherwise (2 for MLC, 3 for TLC): a pSLC block holds less by this factor.
     pub bits: u32,
-    /// Sensing a page of them.
+    /// Sensing a pSLC page.
     pub read: Span,
-    /// Programming a multi-plane page in SLC mode.
+    /// Programming a multi-plane page in pSLC mode.
     pub program: Span,
-    /// When the cache is full: the host waits until blocks of it have been emptied (true), or writes ordinary blocks.
+    /// If the cache is full: whether the host waits until blocks of it have been emptied (true), or writes ordinary
+    /// blocks.
     pub folds: bool,
 }
 
-/// Patrol reads, refresh and other duties of one die, at random times.
+/// Patrol read, refresh and other background work of one die, at random times.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Refresh {
-    /// Mean time between two on one die.
+    /// Mean time between two occurrences on one die.
     pub every: Span,
-    /// How long one keeps the die.
+    /// Duration of an occurrence.
     pub lasts: Span,
 }
 
-/// Pauses in taking writes while firmware saves its tables.
+/// Pauses in accepting writes while firmware saves its tables.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Housekeeping {
-    /// 4 KiB units written between two pauses.
+    /// Number of 4 KiB units written between two pauses.
     pub every_units: u64,
     /// Mean length of a pause; lengths are exponentially distributed.
     pub mean: Span,
 }
 
-/// Pacing of writes: units are let in one after the other at the rate at which the dies program them and the copies that
-/// they cause.
+/// Pacing of writes: units are admitted one after another at the rate at which the dies program them and the copies
+/// that they cause.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pace {
-    /// 4 KiB units that may come at once after a pause: 1 to 4096.
+    /// Number of 4 KiB units that may be admitted at once after a pause: 1 to 4096.
     pub depth: u32,
 }
 
@@ -271,20 +275,20 @@ pub struct Pace {
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Power {
-    /// Watts without work.
+    /// Idle power in watts.
     pub idle: f64,
-    /// Joules for sensing a page.
+    /// Joules per sense of a page.
     pub read: f64,
-    /// Joules for programming a multi-plane page.
+    /// Joules per program of a multi-plane page.
     pub program: f64,
-    /// Joules for erasing a multi-plane block.
+    /// Joules per erase of a multi-plane block.
     pub erase: f64,
-    /// Joules for each byte over the link.
+    /// Joules per byte over the link.
     pub per_byte: f64,
 }
 
 impl Timing {
-    /// Asks for what the types leave open.
+    /// Checks conditions that the types do not enforce.
     fn check(&self, need: &mut impl FnMut(bool, &str)) {
         need(
             (0.0..1.0).contains(&self.retry_probability),
@@ -312,10 +316,10 @@ impl Timing {
 }
 
 impl NandConfig {
-    /// The array's numbers.
+    /// Returns the shape of the array.
     ///
     /// # Panics
-    /// If the configuration is impossible.
+    /// If the configuration is invalid.
     pub(super) fn shape(&self) -> Shape {
         match self.check() {
             Ok(shape) => shape,
@@ -323,10 +327,10 @@ impl NandConfig {
         }
     }
 
-    /// Checks what the types leave open, and gives the array's numbers.
+    /// Checks conditions that the types do not enforce, and returns the shape of the array.
     ///
     /// # Errors
-    /// One sentence for each thing that is impossible.
+    /// One sentence for each invalid value.
     pub fn check(&self) -> Result<Shape, Vec<String>> {
         let mut wrong = Vec::new();
         let mut need = |ok: bool, what: &str| {

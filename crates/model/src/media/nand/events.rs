@@ -1,4 +1,4 @@
-//! What can fall due inside a NAND drive, and when.
+//! Scheduled events of a NAND drive.
 
 use super::array::channel::ChannelId;
 use super::array::senses::SenseId;
@@ -6,20 +6,20 @@ use crate::engine::Wheel;
 use crate::ftl::Die;
 use crate::time::Time;
 
-/// Something that falls due.
+/// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// The work of a die ends, unless it has been interrupted.
     DieDone(Die),
-    /// Data of a sense have crossed the channel.
+    /// Data of a sense has crossed the channel.
     Transferred(SenseId),
-    /// A sense goes to its die or, if it is ahead and has had no share of the controller, to that.
+    /// A sense goes to its die; a read-ahead sense without a share of controller time goes to the controller.
     Issue(SenseId),
-    /// The first page on a channel has moved, unless reads have come between.
+    /// The first page on a channel has been transferred, unless reads have come in between.
     Channel(ChannelId),
-    /// The controller may be free for what is read ahead.
+    /// The controller may be free for read-ahead.
     ReadAhead,
-    /// The firmware has dealt with what the collection of a die has sensed.
+    /// The firmware has processed the units that a die has sensed for GC.
     Moved(Die),
     /// The tables are on the medium.
     TablesSaved,
@@ -65,7 +65,7 @@ impl Event {
     }
 }
 
-/// Events in order of time and, at one time, of insertion.
+/// Events in order of time; events of one time are in order of insertion.
 #[derive(Clone, Debug)]
 pub(super) struct Events(Wheel);
 
@@ -74,7 +74,7 @@ impl Events {
         Events(Wheel::with_capacity(capacity))
     }
 
-    /// When the first is due; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.0.next()
@@ -85,7 +85,7 @@ impl Events {
         self.0.push(at, event.pack());
     }
 
-    /// Takes the first if it is due at `now`.
+    /// Removes and returns the first event if it is due at `now`.
     #[inline]
     pub(super) fn pop_due(&mut self, now: Time) -> Option<Event> {
         self.0.pop_due(now).map(Event::unpack)

@@ -1,7 +1,7 @@
-//! What a NAND drive counts, and what it reports of itself.
+//! Counters of a NAND drive, and the gauges that it reports.
 //!
-//! Energy is idle power and so many joules for each sense, program, erase and byte over the link; leaves out that a sense
-//! or program of few bits a cell takes less.
+//! Energy is idle power plus an energy per sense, program, erase and byte over the link. The lower energy of a sense or
+//! program with few bits per cell is not modelled.
 
 use super::Nand;
 use crate::device::{Gauge, Gauges};
@@ -9,7 +9,7 @@ use crate::ftl::UNIT;
 use crate::time::Time;
 
 impl Nand {
-    /// SMART's Percentage Used, with fractions: mean erases of a block against the rated ones.
+    /// Returns SMART's Percentage Used, with fractions: mean erases of a block divided by the rated ones.
     pub(super) fn percentage_used(&self) -> f64 {
         let erases = self.start.traffic_since(&self.shared.ftl).erased;
         let blocks = f64::from(self.shape.dies) * f64::from(self.shape.blocks);

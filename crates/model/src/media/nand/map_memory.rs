@@ -1,16 +1,15 @@
-//! Memory for the map where a drive has none for all of it: DRAM of the host (NVMe's host memory buffer) or a few
+//! Memory for the map of a drive that cannot hold the whole map: DRAM of the host (NVMe's host memory buffer) or a few
 //! megabytes of its own.
 //!
-//! The map is kept in pages of 4 KiB, each with the places of 1024 units of 4 KiB (of whole indirection units, where those
-//! are larger). A read whose part of the map is not held waits until it has been sensed, on the die where it lies; what was
-//! not used for longest makes room (a clock with one mark a page). A write leaves its part of the map behind: what it
-//! changes is kept there. A drive that has been written holds a random part at the start, as random reads leave it;
-//! without power all is forgotten.
+//! The map is stored in pages of 4 KiB, each with the locations of 1024 units of 4 KiB (or of whole indirection units,
+//! if those are larger). A read whose part of the map is not in memory waits until it has been sensed, on its die. The
+//! least recently used page is replaced (CLOCK with one mark per page). A write leaves its part of the map in memory. A
+//! drive that has been written holds a random part at the start, as after random reads; after a power loss, the memory
+//! is empty.
 //!
-//! Leaves out: that changed parts are programmed, and read before that (writes cost nothing here); units that the
-//! controller reads ahead; compressed maps; a host that gives less than the drive asks for.
-//! Source: NVMe base specification 1.2 and later, host memory buffer; four bytes for each 4 KiB are what a map of less
-//! than 16 TiB takes.
+//! Not modelled: changed parts are programmed, and read before that (writes cost nothing here); units that the
+//! controller reads ahead; compressed maps; a host that provides less memory than the drive requests. Source: NVMe base
+//! specification 1.2 and later, host memory buffer. Four bytes per 4 KiB are the size of a map for less than 16 TiB.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,43 +19,43 @@ use super::config::NandConfig;
 use crate::ftl::{Ftl, Page, Place, Shape, Slot};
 use crate::random::Stream;
 
-/// Bytes of a page of the map.
+/// Bytes per page of the map.
 const MAP_PAGE: u64 = 4096;
-/// Places in a page of the map.
+/// Locations per page of the map.
 const ENTRIES: u32 = 1024;
 
 /// A page of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct MapPage(pub(super) u32);
 
-/// Where a page of the map is.
+/// Location of a page of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Whereabouts {
-    /// Nothing of its part of the drive has been written: there is none.
+    /// None: no unit of its part of the drive has been written.
     None,
-    /// In memory, at this place.
+    /// In memory, at this index.
     Held(u32),
-    /// On the medium.
+    /// Only on the medium.
     Away,
     /// Being sensed.
     Coming(SenseId),
 }
 
-/// What is held of the map.
+/// State of the memory.
 #[derive(Clone, Debug)]
 pub(super) struct MapMemory {
-    /// 4 KiB pages of the drive that one page of the map names.
+    /// Number of 4 KiB pages of the drive per page of the map.
     each: u32,
-    /// By page of the map.
+    /// Location by page of the map.
     pages: Vec<Whereabouts>,
-    /// What is held, and whether it has been used since the hand came by.
+    /// Pages in memory, and whether each has been used since the hand passed.
     held: Vec<(MapPage, bool)>,
     room: usize,
     hand: usize,
 }
 
 impl MapMemory {
-    /// That of a drive which holds not all of its map; `None` of others.
+    /// Creates the memory of a drive that cannot hold its whole map; `None` for others.
     pub(super) fn new(
         config: &NandConfig,
         shape: &Shape,
@@ -75,7 +74,7 @@ impl MapMemory {
             room,
             hand: 0,
         };
-        // So many of those that there are, each with the same chance.
+        // A random selection of the existing pages, with equal probability.
         let there: Vec<u32> = (0..all).filter(written).collect();
         let mut random = Stream::new(seed, "map");
         for (index, &page) in there.iter().enumerate() {
@@ -90,13 +89,13 @@ impl MapMemory {
         Some(map)
     }
 
-    /// The page of the map that names this one.
+    /// Returns the page of the map that contains this page's location.
     #[inline]
     pub(super) fn page_of(&self, page: Page) -> MapPage {
         MapPage(page.0 / self.each)
     }
 
-    /// Where a page of the map is; it has been used.
+    /// Returns the location of a page of the map, and marks it as used.
     #[inline]
     pub(super) fn look_up(&mut self, page: MapPage) -> Whereabouts {
         let found = self.pages[page.0 as usize];
@@ -106,23 +105,23 @@ impl MapMemory {
         found
     }
 
-    /// A slot of the die that it lies on: pages of the map are spread over all dies.
+    /// Returns a slot of its die: pages of the map are spread over all dies.
     pub(super) fn slot(page: MapPage, shape: &Shape) -> Slot {
         let (die, nth) = (page.0 % shape.dies, page.0 / shape.dies);
         Slot(die * shape.die_slots + nth % shape.die_slots)
     }
 
-    /// It is being sensed.
+    /// The page is being sensed.
     pub(super) fn comes(&mut self, page: MapPage, sense: SenseId) {
         self.pages[page.0 as usize] = Whereabouts::Coming(sense);
     }
 
-    /// It has come.
+    /// The page has been sensed.
     pub(super) fn came(&mut self, page: MapPage) {
         self.take(page);
     }
 
-    /// A unit has been written, and its part of the map with it. What is on its way comes all the same.
+    /// A unit has been written, and its part of the map with it. A sense of that part in progress still completes.
     #[inline]
     pub(super) fn wrote(&mut self, page: Page) {
         let page = self.page_of(page);
@@ -132,7 +131,7 @@ impl MapMemory {
         }
     }
 
-    /// There is no power: all that is held is gone, and stands on the medium.
+    /// Power loss: the memory is empty, and all pages are on the medium.
     pub(super) fn forget(&mut self) {
         for (page, _) in self.held.drain(..) {
             self.pages[page.0 as usize] = Whereabouts::Away;
@@ -140,7 +139,8 @@ impl MapMemory {
         self.hand = 0;
     }
 
-    /// Holds a page, in the place of one that has not been used for a turn of the hand if there is no other.
+    /// Puts a page into memory, replacing one that has not been used for a revolution of the hand if there is no free
+    /// space.
     fn take(&mut self, page: MapPage) {
         let at = if self.held.len() < self.room {
             self.held.push((page, true));
@@ -194,7 +194,7 @@ mod tests {
         for page in [3, 50, 70] {
             map.came(MapPage(page));
         }
-        // The hand has taken every mark to find the first of them a place.
+        // The hand has cleared every mark to find a place for the first one.
         map.came(MapPage(90));
         assert_eq!(held(&map), 3);
         assert!(matches!(map.look_up(MapPage(90)), Whereabouts::Held(_)));

@@ -1,4 +1,4 @@
-//! A NAND drive as a [`Medium`]: how it is built, and what its administrator may set and see.
+//! A NAND drive as a [`Medium`]: construction, and administrative settings and properties.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -10,9 +10,9 @@ use crate::management::refusal::{Refusal, filled, percentage, provisioned};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::Span;
 
-/// Fewest pages of a block of a shrunk drive.
+/// Minimum number of pages per block of a scaled-down drive.
 const FEWEST_PAGES: u32 = 16;
-/// Fewest usable blocks of one of its dies.
+/// Minimum number of usable blocks per die of a scaled-down drive.
 const FEWEST_BLOCKS: u32 = 96;
 
 impl Medium for NandConfig {
@@ -30,13 +30,13 @@ impl Medium for NandConfig {
         self.geometry.capacity
     }
 
-    /// A drive with about `bytes` that collects garbage as this one does: blocks have fewer pages (and are erased in
-    /// proportionally less time, so erasing takes the same share of a die's time), then dies have fewer blocks, with the
-    /// same utilisation of those that are not kept free. Channels, dies, planes and the write buffer stay, and
-    /// the share of the map that there is memory for.
+    /// Returns a drive of about `bytes` with equal garbage collection. First, blocks have fewer pages, and are erased
+    /// in proportionally less time, so that erasing takes an equal share of a die's time. Then dies have fewer blocks,
+    /// with equal utilisation of the blocks that are not kept free. Channels, dies, planes and the write buffer are
+    /// unchanged, and so is the share of the map that fits into memory.
     ///
-    /// Blocks keep at least [`FEWEST_PAGES`] pages and dies [`FEWEST_BLOCKS`] blocks, below which greedy collection
-    /// would meet other victims; the result may be larger than `bytes` for that.
+    /// Blocks keep at least [`FEWEST_PAGES`] pages and dies at least [`FEWEST_BLOCKS`] blocks, because with fewer,
+    /// greedy collection would select different victims. The result may therefore be larger than `bytes`.
     fn shrunk(&self, bytes: u64) -> NandConfig {
         let mut shrunk = self.clone();
         let wanted = self.geometry.capacity as f64 / bytes.max(1) as f64;
@@ -54,25 +54,25 @@ impl Medium for NandConfig {
         let fewer = libm::ceil(usable / (wanted * share))
             .max(f64::from(FEWEST_BLOCKS))
             .min(usable);
-        // The same number of blocks is kept free whatever their total, and two are open, each half written.
+        // The number of blocks kept free does not depend on their total, and two are open, each half written.
         let spare = f64::from(self.collection.watermark.low + 1);
         let data = (fewer - spare) / (usable - spare);
         if let Some(slc) = &mut shrunk.slc {
-            // As large a share of the blocks.
+            // An equal share of the blocks.
             let blocks =
                 f64::from(slc.blocks_per_die) * fewer / f64::from(geometry.blocks_per_plane);
             slc.blocks_per_die = (libm::round(blocks) as u32).max(1);
         }
         geometry.blocks_per_plane = fewer as u32;
         geometry.reserved = 0.0;
-        // The buffer is as large as before, and under writes what is in it is not on the medium.
+        // The size of the buffer is unchanged, and under writes its content is not on the medium.
         let buffered = self.buffer.bytes.min(self.geometry.capacity);
         let smaller = |bytes: f64| (bytes - buffered as f64).max(0.0) * share * data;
         let capacity = smaller(self.geometry.capacity as f64) as u64 + buffered;
         let unit = u64::from(geometry.indirection);
         geometry.capacity = (capacity / unit).max(1) * unit;
         if let Some(map) = &mut shrunk.map {
-            // As large a share of the map.
+            // An equal share of the map.
             let all = self.geometry.capacity as f64;
             let bytes = map.bytes as f64 * geometry.capacity as f64 / all;
             map.bytes = (bytes as u64).max(4096);
@@ -95,7 +95,7 @@ impl Medium for NandConfig {
         self.block = format.data;
     }
 
-    /// All dies at once erase their blocks.
+    /// All dies erase their blocks at once.
     fn format_duration(&self) -> Span {
         self.timing.erase * u64::from(self.geometry.blocks_per_plane)
     }
@@ -148,8 +148,8 @@ impl Medium for NandConfig {
 impl MediumDrive for Nand {
     type Config = NandConfig;
 
-    /// Where it is the same drive and seed again, what the last run changed is put back, once the state is saved: from the
-    /// second time on.
+    /// If it is the same drive and seed again, the changes of the last run are reverted, once the state is saved: from
+    /// the second time.
     fn reset(self, config: &NandConfig, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
         Nand::made_of(Some(self), config.clone(), state, seeds.into())
     }

@@ -1,19 +1,20 @@
-//! A NAND drive: controller, link, channels, dies, DRAM write buffer and translation layer.
+//! A NAND drive: controller, link, channels, dies, DRAM write buffer and flash translation layer (FTL).
 //!
-//! The life of a command: the controller takes it (one server); a write's data come over the link into the buffer, it is
-//! acknowledged, and multi-plane pages of buffered units are programmed on the next idle die. A read looks its units up,
-//! queues at the dies, is sensed, crosses the channel and the link. Each die collects garbage for itself.
+//! Processing of a command: it passes the controller (one server). A write's data crosses the link into the buffer, the
+//! write is acknowledged, and multi-plane pages of buffered units are programmed on the next idle die. A read looks its
+//! units up, queues at the dies, is sensed, and crosses the channel and the link. Each die collects garbage
+//! independently.
 //!
-//! Data move in three ways: read to the host (`reader`), from the host to the medium (`buffer`), and on the medium by
-//! the drive itself (`collector`). Each of these has a state of its own and asks none of the others for anything. They
-//! meet in what they [share](Shared): the front, towards the host (`front`); dies and channels (`array`); where everything
-//! is ([`crate::ftl`]); and the events to come. The drive passes on what falls due, and says which of the three a die
-//! works for that has nothing to do. How it begins: `start`.
+//! Data moves in three ways: to the host (`reader`), from the host to the medium (`buffer`), and on the medium by the
+//! drive itself (`collector`). Each of these modules has its own state and does not use the others. They use a
+//! [shared](Shared) state: the front end to the host (`front`); dies and channels (`array`); the locations of all data
+//! ([`crate::ftl`]); and scheduled events. The drive dispatches events, and selects which of the three modules an idle
+//! die works for. Initial states are in `start`.
 //!
-//! Where there is memory for a part of the map only, reads look it up on the medium first (`map_memory`).
+//! If there is memory for only a part of the map, reads first look it up on the medium (`map_memory`).
 //!
-//! Leaves out: parity dies; temperature; the map's own writes, but for a share of each write; and what each part says it leaves out.
-//! Why it is built so: `docs/decisions/0010-nand-structure.md`, `0039-media-are-traits.md`,
+//! Not modelled: parity dies; temperature; the map's own writes, except for a share of each write; and what each module
+//! lists. Reasons for this structure: `docs/decisions/0010-nand-structure.md`, `0039-media-are-traits.md`,
 //! `0040-steady-from-the-start.md` and `0041-firmware-costs.md`.
 
 mod array;
@@ -59,19 +60,19 @@ pub use start::WarmState;
 use start::{Start, Warmed};
 use timeline::Cause;
 
-/// What reader, buffer and collector share.
+/// State shared by reader, buffer and collector.
 #[derive(Clone, Debug)]
 struct Shared {
     ftl: Ftl,
     front: Front,
     array: Array,
     events: Events,
-    /// Of a drive that has no memory for all of its map.
+    /// For a drive that cannot hold its whole map in memory.
     map: Option<MapMemory>,
 }
 
 impl Shared {
-    /// A sense has come to its die.
+    /// A sense arrives at its die.
     #[inline]
     fn queue_sense(&mut self, now: Time, id: SenseId) {
         self.array.queue(now, id, &self.ftl, &mut self.events);
@@ -88,15 +89,15 @@ pub struct Nand {
     buffer: Buffer,
     collector: Collector,
     start: Start,
-    /// Dies take pages of host data in turn: from this one on.
+    /// Dies take pages of host data in turn; the next one is this.
     next_die: Die,
 }
 
 impl Nand {
-    /// A drive in this state.
+    /// Creates a drive in this state.
     ///
     /// # Panics
-    /// If the configuration is impossible; the catalogue checks it with [`NandConfig::check`].
+    /// If the configuration is invalid; the catalogue checks it with [`NandConfig::check`].
     pub fn new(config: NandConfig, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
         Nand::made_of(None, config, state, seeds.into())
     }
@@ -140,8 +141,8 @@ impl Nand {
         Nand::with(config, ftl, start, seeds.run)
     }
 
-    /// A drive that has really been written: everything in order, then `fills` times its capacity at random. Takes
-    /// about half a microsecond for each page written and each page moved.
+    /// Creates a drive by actually writing it: everything sequentially, then `fills` times its capacity at random.
+    /// Takes about half a microsecond per page written and per page moved.
     ///
     /// # Panics
     /// As [`Nand::new`].
@@ -185,12 +186,12 @@ impl Nand {
         nand
     }
 
-    /// The translation layer, for inspection by tests.
+    /// Returns the FTL, for inspection by tests.
     pub fn ftl(&self) -> &Ftl {
         &self.shared.ftl
     }
 
-    /// An event comes about. Those of reads are compiled into [`Nand::advance`]; the others are called (decision 0120).
+    /// Processes an event. Events of reads are compiled into [`Nand::advance`]; the others are called (decision 0120).
     #[inline(always)]
     fn event(&mut self, now: Time, event: Event) {
         match event {
@@ -200,7 +201,7 @@ impl Nand {
         }
     }
 
-    /// The data of a sense have crossed the channel.
+    /// The data of a sense has crossed the channel.
     #[inline(never)]
     fn transferred(&mut self, now: Time, id: SenseId) {
         self.reader.sense_done(now, id, &mut self.shared);
@@ -225,7 +226,7 @@ impl Nand {
         }
     }
 
-    /// What comes to the end of the front's ways goes on: to the reader, to the buffer, to the host.
+    /// Passes on the output of the front end: to the reader, to the buffer, to the host.
     #[inline(always)]
     fn pass_on(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some(segment) = self.shared.front.pop_read(now) {
@@ -255,11 +256,11 @@ impl Nand {
         self.next_work(now, die);
     }
 
-    /// What a die has done has ended, and was none of the host's reads.
+    /// A die's work other than a host read has ended.
     #[inline(never)]
     fn other_work_done(&mut self, now: Time, die: Die, work: Work) {
         let shared = &mut self.shared;
-        // Whether dies may take pages of host data now that could not before.
+        // Whether dies may be able to take pages of host data now that could not before.
         let mut dispatch = false;
         match work {
             Work::Program(slot) => {
@@ -295,7 +296,7 @@ impl Nand {
         self.turn(now);
     }
 
-    /// Asks all dies, if a burst of collection has begun or ended.
+    /// Checks all dies, if a burst of garbage collection has begun or ended.
     #[inline]
     fn turn(&mut self, now: Time) {
         if self.collector.take_turn() {
@@ -312,20 +313,20 @@ impl Nand {
         }
     }
 
-    /// Gives a die that may have nothing to do its next work.
+    /// Starts the next work of a die that may be idle.
     #[inline(always)]
     fn next_work(&mut self, now: Time, die: Die) {
         if self.shared.array.works(die) {
             return;
         }
-        // One that does only reads is not asked again (decision 0120); a debug build asks.
+        // A die that only reads is not checked again (decision 0120); debug builds check it.
         if self.buffer.page_ready() || !self.shared.array.rests_again(die) {
             return self.begin_next_work(now, die);
         }
         debug_assert!(!self.collector.should_collect(die, &self.shared.ftl));
     }
 
-    /// Gives a die that does nothing its next work: reads, then the host's page, then collection.
+    /// Starts the next work of an idle die: reads, then the host's page, then garbage collection.
     #[inline(never)]
     fn begin_next_work(&mut self, now: Time, die: Die) {
         let (reader, shared) = (&self.reader, &mut self.shared);
@@ -413,7 +414,7 @@ impl Nand {
         self.collector.arm_timer(now, buffered, &mut self.shared);
     }
 
-    /// The drive may have been idle for long enough: a volatile buffer is emptied, and dies collect ahead of need.
+    /// The drive may have been idle for long enough: a volatile buffer is emptied, and dies collect in the background.
     fn idle_timer(&mut self, now: Time) {
         if !self.collector.notices_idleness(now, &self.shared) {
             return;
@@ -437,7 +438,7 @@ impl Nand {
     }
 }
 
-/// Lets the host write free blocks with one bit a cell, where the drive does that.
+/// Lets the host write free blocks as pSLC, if the drive does that.
 fn with_slc(ftl: Ftl, config: &NandConfig) -> Ftl {
     match &config.slc {
         Some(slc) => ftl.with_slc(slc.blocks_per_die, slc.bits, slc.folds),
@@ -461,7 +462,7 @@ impl Device for Nand {
         if refused || !command.op.transfers() || command.bytes == 0 {
             front.dispatch_without_data(now, command.id);
         } else {
-            // Writes are looked up where they enter the buffer, several at a time.
+            // Writes are looked up when they enter the buffer, several at a time.
             let unit = u64::from(UNIT);
             let within = command.offset % unit + u64::from(command.bytes) <= unit;
             let foreseen = match command.op == Op::Read && within {
@@ -490,7 +491,7 @@ impl Device for Nand {
             let mut next = self.next_event();
             debug_assert!(next >= now);
             if next > now {
-                // Nobody is idle while a command is in flight, which is nearly always.
+                // The drive is not idle while a command is outstanding, which is nearly always the case.
                 if self.shared.front.depth() == 0 {
                     self.arm_timer(now);
                     next = self.next_event();

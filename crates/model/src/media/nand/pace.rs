@@ -1,14 +1,16 @@
-//! The pace at which a drive that holds writes back lets them in: the rate at which its dies can go on taking them, with
-//! the copies that a unit costs at the moment.
+//! Write pace of a drive that paces writes: the rate at which its dies can continuously take units, including the
+//! copies that a unit currently causes.
 
 use super::Nand;
 use super::config::NandConfig;
 use crate::time::Span;
 
-/// How much longer than what a unit takes of the dies its turn is: they keep up, and the buffer stays nearly empty.
+/// Ratio of the interval between units to their die time: above 1, so that dies keep up, and the buffer stays nearly
+/// empty.
 const IN_HAND: f64 = 1.01;
 
-/// What a page takes of a die: it crosses the channel, is programmed, and the room it takes has been sensed and erased.
+/// Returns the die time of a page: transfer over the channel, program, and sensing and erasing for the space that it
+/// takes.
 fn page_time(config: &NandConfig) -> Span {
     let (timing, geometry) = (&config.timing, &config.geometry);
     let page = u64::from(geometry.planes) * u64::from(geometry.page_bytes);
@@ -18,7 +20,7 @@ fn page_time(config: &NandConfig) -> Span {
 }
 
 impl Nand {
-    /// Sets the pace by what a unit costs now.
+    /// Sets the pace by the current cost of a unit.
     pub(super) fn pace_writes(&mut self) {
         if !self.shared.front.paces() {
             return;

@@ -1,9 +1,9 @@
-//! A power cut: what a buffer without capacitors held is lost, and the map knows it.
+//! Power cut: the content of a buffer without capacitors is lost, and the map reflects that.
 //!
-//! With capacitors nothing is: units stay in the buffer, and go to the dies when there is power again. Commands that were
-//! inside run to their end unheard, with what the dies have begun; until then the drive takes none, which stands for the
-//! time in which it starts. Leaves out: pages that are half programmed; that the older version of a lost unit is found
-//! again (the model reads it as one that was never written); and reading the tables.
+//! With capacitors nothing is lost: units stay in the buffer, and go to the dies when power returns. Outstanding
+//! commands run to their end without a completion, and so does the dies' work in progress; until then the drive accepts
+//! no commands, which represents its start-up time. Not modelled: half-programmed pages; recovery of the older version
+//! of a lost unit (the model reads it as never written); and reading the tables.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::ftl::{Page, UNIT};
 use crate::time::Time;
 
 impl Nand {
-    /// The map forgets what only the buffer has.
+    /// Removes units from the map that are only in the buffer.
     fn forget(&mut self, lost: &mut Vec<Range>) {
         let before = lost.len();
         self.buffer.at_risk(&self.shared.ftl, lost);
@@ -35,7 +35,7 @@ impl Nand {
         if let Some(map) = &mut self.shared.map {
             map.forget();
         }
-        // Writes that came in meanwhile were never acknowledged.
+        // Writes that arrived in the meantime were never acknowledged.
         self.forget(&mut Vec::new());
         back
     }

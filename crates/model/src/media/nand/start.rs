@@ -1,14 +1,15 @@
-//! How a drive in its steady state begins: as it is at the moment at which the writes that preconditioned it stop.
+//! Initial state of a drive in steady state: its state at the moment at which the preconditioning writes stop.
 //!
-//! Dies are somewhere within a victim and within a program, and the buffer is full of what has been acknowledged and
-//! is not on the medium yet. That is what random overwriting leaves, and what it goes on as; a load that writes less
-//! finds it programmed after a tenth of a second or so. It is made at the first change to the map, less what would have
-//! been programmed by then: a drive that is only read never needs it, and is as one that has been left alone a moment.
-//! A load that flushes never has a full buffer, so at the first flush what was left over is taken to be on the medium.
-//! Where the firmware's part in collection bounds what is written, dies are in its queue besides.
+//! Dies are in the middle of a victim and of a program, and the buffer is full of acknowledged units that are not on
+//! the medium yet. Random overwriting leaves this state and continues from it; under a load that writes less, these
+//! units are programmed within about a tenth of a second. The state is created at the first change of the map, without
+//! the units that would have been programmed by then. A drive that is only read never needs it, and behaves like one
+//! that has been idle for a moment. A load with flushes never has a full buffer, so at the first flush the left-over
+//! units are assumed to be on the medium. If firmware time for garbage collection limits the write rate, dies are also
+//! in its queue.
 //!
-//! Leaves out: which unit was written when (what is left over has its page drawn when a die takes it), and reads of it
-//! from the buffer; channels that are busy. Why: `docs/decisions/0040-steady-from-the-start.md`.
+//! Not modelled: which unit was written when (the page of a left-over unit is drawn when a die takes it), reads of
+//! these units from the buffer, and busy channels. Why: `docs/decisions/0040-steady-from-the-start.md`.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ use crate::ftl::{Collecting, Die, Ftl, Saved, Shape, Traffic, Watermark, Writer,
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// The state in which its first write finds a drive that has been overwritten for long.
+/// The state in which the first write finds a drive that has been overwritten for a long time.
 #[derive(Debug)]
 pub struct WarmState {
     seed: u64,
@@ -33,40 +34,40 @@ pub struct WarmState {
     collecting: Vec<Collecting>,
 }
 
-/// A warm-up that has been made, and what came of it once it was wanted a second time.
+/// A completed warm-up, and its result once it was needed a second time.
 #[derive(Clone, Debug)]
 pub(super) struct Warmed {
     seed: u64,
     saved: Option<Arc<WarmState>>,
-    /// The tables are those of the saved state, and what has changed since is known.
+    /// Whether the tables are those of the saved state, with all changes since then recorded.
     at_hand: bool,
 }
 
 impl Warmed {
-    /// The saved state, if the tables are those of it but for what is known to have changed.
+    /// Returns the saved state, if the tables equal it except for recorded changes.
     pub(super) fn at_hand(&self) -> Option<&Saved> {
         let state = self.saved.as_ref().filter(|_| self.at_hand);
         state.map(|state| &state.saved)
     }
 }
 
-/// What is left to be done before the first change to the map, and what is counted from.
+/// Work to be done before the first change of the map, and initial values of counters.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    /// The seed of a warm-up of the steady state that is due.
+    /// Seed of a pending warm-up of the steady state.
     cold: Option<u64>,
-    /// The seed of what random writes before time zero have left over, if that is due.
+    /// Seed of units left over by random writes before time zero, if pending.
     overwritten: Option<u64>,
-    /// The warm-up of the drive this one is made of, if that is the same.
+    /// The warm-up of the drive whose memory this one reuses, if it is the same.
     warmed: Option<Warmed>,
-    /// Counters of the translation layer when the run began, and what it had charged for collection.
+    /// Counters of the FTL when the run began, and the GC copies charged until then.
     traffic: Traffic,
     charged: f64,
 }
 
 impl Start {
-    /// With a translation layer as it is: `cold` is the seed of a steady state that has to be warmed up and of what was
-    /// written last.
+    /// Creates the state for an FTL: `cold` is the seed of a steady state that must be warmed up, and of its left-over
+    /// units.
     pub(super) fn new(ftl: &Ftl, cold: Option<u64>) -> Start {
         Start {
             cold,
@@ -77,19 +78,19 @@ impl Start {
         }
     }
 
-    /// That of a drive which has really been overwritten.
+    /// Creates the state of a drive that has actually been overwritten.
     pub(super) fn overwritten(ftl: &Ftl, seed: u64) -> Start {
         let mut start = Start::new(ftl, None);
         start.overwritten = Some(seed);
         start
     }
 
-    /// What it knows of the warm-up with this seed.
+    /// Returns its knowledge of the warm-up with this seed.
     pub(super) fn warmed(self, seed: u64) -> Option<Warmed> {
         self.warmed.filter(|warmed| warmed.seed == seed)
     }
 
-    /// Remembers a warm-up; whether its tables are at hand, rewound.
+    /// Stores a warm-up; `at_hand`: whether its tables have been rewound.
     pub(super) fn remember(&mut self, warmed: Option<Warmed>, at_hand: bool) {
         self.warmed = warmed.map(|warmed| Warmed { at_hand, ..warmed });
     }
@@ -124,12 +125,12 @@ impl Start {
         }
     }
 
-    /// The warm state that it knows.
+    /// Returns the warm state that it knows.
     pub(super) fn known(&self) -> Option<&Arc<WarmState>> {
         self.warmed.as_ref()?.saved.as_ref()
     }
 
-    /// Settles the computed steady state, once, before the first change to the map.
+    /// Warms up the computed steady state, once, before the first change of the map.
     fn warm(&mut self, ftl: &mut Ftl, collector: &mut Collector, config: &NandConfig) {
         let Some(seed) = self.cold.take() else {
             return;
@@ -175,7 +176,7 @@ impl Start {
         self.charged = ftl.charged();
     }
 
-    /// What the translation layer has done since the run began.
+    /// Returns the counters of the FTL since the run began.
     pub(super) fn traffic_since(&self, ftl: &Ftl) -> Traffic {
         let now = ftl.traffic();
         Traffic {
@@ -186,7 +187,7 @@ impl Start {
         }
     }
 
-    /// Copies that had been charged to writes when the run began.
+    /// Returns the copies that had been charged to writes when the run began.
     pub(super) fn charged_before(&self) -> f64 {
         self.charged
     }
@@ -194,27 +195,27 @@ impl Start {
 
 #[cfg(test)]
 impl Start {
-    /// Whether the result of a warm-up is remembered.
+    /// Whether the result of a warm-up is stored.
     pub(super) fn remembers(&self) -> bool {
         self.known().is_some()
     }
 }
 
-/// Where the firmware bounds collection: what a page of a victim takes, nanoseconds if not said otherwise.
+/// If the firmware limits garbage collection: times per page of a victim, in nanoseconds if not stated otherwise.
 #[derive(Clone, Copy, Debug)]
 struct FirmwareBound {
-    /// Of the firmware.
+    /// Firmware time per page.
     service: Span,
-    /// From one page of a die to its next: the firmware deals with one of each other die meanwhile.
+    /// From one page of a die to its next: the firmware processes one page of each other die meanwhile.
     cycle: u64,
-    /// Of it the die senses, programs copies and erases, and is not in the queue.
+    /// Part of the cycle in which the die senses, programs copies and erases, and is not in the queue.
     collects: u64,
-    /// Of it the die programs host pages, which it does in the queue.
+    /// Part of the cycle in which the die programs host pages, while it is in the queue.
     programs: u64,
 }
 
 impl Nand {
-    /// Settles the computed steady state, once, before the first change to the map.
+    /// Warms up the computed steady state, once, before the first change of the map.
     pub(super) fn warm(&mut self) {
         let Some(seed) = self.start.cold else {
             return;
@@ -229,14 +230,14 @@ impl Nand {
         }
     }
 
-    /// Lets dies and buffer be as random writes that stopped at time zero have left them, once.
+    /// Puts dies and buffer into the state after random writes that stopped at time zero, once.
     pub(super) fn go_on_writing(&mut self, now: Time) {
         let Some(seed) = self.start.overwritten.take() else {
             return;
         };
         let mut units = self.left_over_at(now);
         if self.shared.front.paces() {
-            // The dies have kept up: no more than a page for each waits.
+            // The dies have kept up: at most one page per die waits.
             let dies = u64::from(self.shape.dies);
             units = units.min(dies * u64::from(self.shape.page_slots));
         }
@@ -259,7 +260,7 @@ impl Nand {
                 self.go_on_behind_firmware(now, die, until, bound, &mut random);
                 continue;
             }
-            // Of the pages that are programmed, those of the host are as many as the slots that a block gains.
+            // The share of host pages among the programmed pages is the gain of a block divided by its slots.
             let gain = self.collector.gain(die);
             let host = random.below(u64::from(self.shape.block_slots)) < gain;
             if !(host && self.go_on_programming(now, die, until)) {
@@ -268,7 +269,8 @@ impl Nand {
         }
     }
 
-    /// How the dies spend their time if the firmware's part in collection, and not they, bounds random writes.
+    /// Returns the times of the dies if the firmware's part in garbage collection, and not the dies, limits random
+    /// writes.
     fn firmware_bound(&self) -> Option<FirmwareBound> {
         let (shape, timing) = (&self.shape, &self.config.timing);
         let block = u64::from(shape.block_slots);
@@ -287,13 +289,13 @@ impl Nand {
         (bound.cycle > bound.collects + bound.programs).then_some(bound)
     }
 
-    /// Slots that collecting the last victims of all dies frees.
+    /// Returns the slots that collecting the last victims of all dies frees.
     fn gain_of_all(&self) -> u64 {
         let dies = self.shape.every_die();
         dies.map(|die| self.collector.gain(die)).sum()
     }
 
-    /// Lets a die be in the firmware's queue, perhaps programming a page of the host meanwhile, or collecting.
+    /// Puts a die into the firmware's queue, possibly programming a host page meanwhile, or into garbage collection.
     fn go_on_behind_firmware(
         &mut self,
         now: Time,
@@ -302,7 +304,7 @@ impl Nand {
         bound: &FirmwareBound,
         random: &mut Stream,
     ) {
-        // The host has taken what was earned: dies wait for the firmware, and it for none.
+        // The host has used what was earned: dies wait for the firmware, and the firmware for none.
         self.collector.spend_budget(die);
         if random.below(bound.cycle) < bound.collects {
             self.go_on_collecting(now, die, until);
@@ -316,13 +318,13 @@ impl Nand {
         }
     }
 
-    /// Lets a die be collecting, until then.
+    /// Makes a die collect until `until`.
     fn go_on_collecting(&mut self, now: Time, die: Die, until: Time) {
         let (array, events) = (&mut self.shared.array, &mut self.shared.events);
         array.begin(now, die, Work::Begun, Cause::Collection, until, events);
     }
 
-    /// Lets a die be programming a page of host data, which will be done then; false if there is none.
+    /// Makes a die program a page of host data until `until`; returns false if there is none.
     fn go_on_programming(&mut self, now: Time, die: Die, until: Time) -> bool {
         let shared = &mut self.shared;
         if !self.buffer.page_ready() {
@@ -337,13 +339,13 @@ impl Nand {
         true
     }
 
-    /// Units of a buffer that was full at time zero which no die has taken yet.
+    /// Returns the units of a buffer that was full at time zero which no die has taken yet.
     fn left_over_at(&self, now: Time) -> u64 {
         let shape = &self.shape;
         let units = self.buffer.units();
         let gain = self.gain_of_all();
-        // Each page of host data takes the time of as many programs as a block has pages for each that it gains; or of
-        // the firmware that of a page of each die.
+        // Each page of host data takes as many program times as a block has pages per page that it gains; or the
+        // firmware time of one page per die.
         let programs = u128::from(units) * u128::from(shape.block_slots);
         let page = self.firmware_bound().map_or(0, |bound| bound.cycle);
         let page = page.max(self.config.timing.program.ns());

@@ -1,4 +1,4 @@
-//! Behaviour of the whole drive, on small ones.
+//! Behaviour of the whole drive, tested on small drives.
 
 mod ahead;
 mod firmware;
@@ -98,7 +98,7 @@ pub(crate) fn small() -> NandConfig {
     config
 }
 
-/// What the parts of such a drive share, nothing written.
+/// Returns the shared state of such a drive, with nothing written.
 pub(super) fn shared(config: &NandConfig) -> Shared {
     let drive = Nand::new(config.clone(), Precondition::Fresh, 1);
     drive.shared
@@ -180,7 +180,8 @@ fn pages(config: &NandConfig) -> u64 {
     config.geometry.capacity / 4096
 }
 
-/// IOPS and write amplification of 4 KiB random writes at depth 64: `warm` commands, then `count` that are measured.
+/// Returns IOPS and write amplification of 4 KiB random writes at QD64: `warm` commands, then `count` that are
+/// measured.
 fn write_speed(drive: &mut Nand, warm: u64, count: u64) -> (f64, f64) {
     let pages = u64::from(drive.shape.written);
     let mut load = Closed::new(64, warm, random_4k(Op::Write, pages, 1));
@@ -260,7 +261,7 @@ fn everything(protected: bool) -> NandConfig {
     config
 }
 
-/// [`everything`], and what drives do that were measured under a load of writes.
+/// [`everything`], and the mechanisms of drives that were measured under write load.
 fn paced(protected: bool) -> NandConfig {
     let mut config = everything(protected);
     config.timing.suspend = Some(Suspend {
@@ -349,7 +350,7 @@ fn at_times(drive: &mut Nand, commands: &[(u64, Command)]) -> Vec<Completion> {
     at_times_until(drive, commands, Time::NEVER)
 }
 
-/// As [`at_times`], but the run ends then, whatever the drive still does.
+/// Like [`at_times`], but the run ends at `until`, even if the drive still works.
 fn at_times_until(drive: &mut Nand, commands: &[(u64, Command)], until: Time) -> Vec<Completion> {
     struct Timed<'a> {
         commands: &'a [(u64, Command)],
@@ -466,7 +467,7 @@ fn scaling_all_times_scales_all_latencies() {
         ] {
             *span = *span * factor;
         }
-        // A transfer of 4 KiB takes whole nanoseconds, so that rounding does not spoil the comparison.
+        // A transfer of 4 KiB takes whole nanoseconds, so that rounding does not affect the comparison.
         controller.link_ps_per_byte = 250 * factor;
         let pages = pages(&config);
         let mut drive = Nand::new(config, Precondition::Steady, 1);

@@ -1,13 +1,13 @@
-//! Where the time of a sense went: it explains the time of the command that waited for it.
+//! Breakdown of the time of a sense, from which the anatomy of the waiting command is computed.
 //!
-//! Dies count their busy time by whose work it was, so that a wait is split exactly: the counters at arrival are
-//! subtracted from those at the start.
+//! Dies count their busy time by cause, so that a wait is split exactly: the counters at arrival are subtracted from
+//! those at the start.
 
 use super::front::segment::Segment;
 use crate::anatomy::{Anatomy, Part};
 use crate::time::{Span, Time};
 
-/// Whose work a die does; the order of [`CAUSE_PARTS`].
+/// Cause of a die's work; the order of [`CAUSE_PARTS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Cause {
@@ -33,7 +33,7 @@ pub(super) type Causes = [u64; 5];
 /// When a sense passed its stations.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
-    /// When it left the controller, when its segment had come over the link, and when it came to its die.
+    /// When it left the controller, when its segment had crossed the link, and when it arrived at its die.
     pub(super) dispatched: Time,
     pub(super) entered: Time,
     pub(super) arrived: Time,
@@ -41,14 +41,15 @@ pub(super) struct Timeline {
     pub(super) sensed: Time,
     /// How long its segment had waited for the map before.
     pub(super) looked_up: Span,
-    /// Whether `behind` means anything.
+    /// Whether `behind` is valid.
     waited: bool,
-    /// The die's busy time by cause at arrival; from the start on, what the operation waited for.
+    /// Until the start: the die's busy time by cause at arrival. From the start: the causes that the operation waited
+    /// for.
     behind: Causes,
 }
 
 impl Timeline {
-    /// Of what is there at `now`, for a segment.
+    /// Creates a timeline for a segment that has arrived at `now`.
     #[inline]
     pub(super) fn of(segment: &Segment, now: Time) -> Timeline {
         Timeline {
@@ -63,21 +64,22 @@ impl Timeline {
         }
     }
 
-    /// It leaves the controller and comes to its die so much later.
+    /// Delays leaving the controller, and arriving at the die, by this time.
     #[inline]
     pub(super) fn delay(&mut self, by: Span) {
         self.dispatched += by;
         self.arrived += by;
     }
 
-    /// It leaves the controller then, and is at its die.
+    /// Sets when it leaves the controller and arrives at its die.
     #[inline]
     pub(super) fn leave_controller(&mut self, at: Time) {
         self.dispatched = at;
         self.arrived = at;
     }
 
-    /// The same work, for a command that came to it later: the medium has been working for the command since then.
+    /// Returns the timeline of the same sense for a command that joined it later: the medium has been working for the
+    /// command since then.
     pub(super) fn joined(
         &self,
         dispatched: Time,
@@ -97,14 +99,14 @@ impl Timeline {
         }
     }
 
-    /// It waits from now on, at a die that has been busy for so long.
+    /// The sense starts to wait, at a die with this busy time by cause.
     #[inline]
     pub(super) fn wait(&mut self, busy: Causes) {
         self.behind = busy;
         self.waited = true;
     }
 
-    /// It waits no longer.
+    /// The sense stops waiting.
     #[inline]
     pub(super) fn waited_until(&mut self, busy: Causes) {
         for (part, until_now) in self.behind.iter_mut().zip(busy) {

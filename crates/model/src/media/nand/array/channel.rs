@@ -1,46 +1,46 @@
 //! A channel between the controller and its dies.
 //!
-//! Data of reads go first, in the order in which they were sensed. Whole pages on their way to be programmed, and those
-//! that collection has sensed, move in pieces of a map unit, one page after the other; a read waits for the piece under
-//! way and no longer. Where reads never leave a gap, a page still gets a piece after each few of them.
+//! Data of reads has priority, in the order in which it was sensed. Whole pages, on their way to be programmed or
+//! sensed by garbage collection (GC), are transferred in pieces of a map unit, one page after another; a read waits
+//! only for the piece in progress. If reads never leave a gap, a page still gets a piece after a few of them.
 //!
-//! A read's time is known when it joins, as nothing that comes later goes before it. A page's is not: the event at the
-//! end of the first one is set again as long as reads have come between.
+//! The end of a read is known when it joins, because no later transfer comes before it. The end of a page is not: the
+//! event at the end of the first page is rescheduled as long as reads have come in between.
 //!
-//! Leaves out: status polling, and that dies behind one chip enable share more than the channel.
-//! Source: ONFI's change row address and change write column, which go on with a page after another die's cycles.
+//! Not modelled: status polling, and that dies on one chip enable share more than the channel. Source: ONFI's change
+//! row address and change write column, which continue a page after another die's cycles.
 
 use alloc::collections::VecDeque;
 
 use crate::ftl::{Die, UNIT};
 use crate::time::{Span, Time};
 
-/// Transfers of reads in a row after which a page that waits gets a piece, so that writes do not starve.
+/// Consecutive read transfers after which a waiting page gets a piece, so that writes do not starve.
 const READS_IN_A_ROW: u32 = 4;
 
-/// How long transfers take.
+/// Transfer times of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
-    /// Command and address cycles of each, and of going on after a read.
+    /// Command and address cycles of each transfer, and of continuing a page after a read.
     pub(crate) command: Span,
-    /// Picoseconds a byte takes.
+    /// Picoseconds per byte.
     pub(crate) ps_per_byte: u64,
 }
 
 impl Rate {
-    /// A transfer of so many units by itself.
+    /// Returns the time of a separate transfer of `units` units.
     #[inline]
     fn units(self, units: u32) -> Span {
         self.command + Span::per_bytes(self.ps_per_byte, u64::from(units) * u64::from(UNIT))
     }
 }
 
-/// Which way a page goes.
+/// Direction of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// Into the registers of a die, to be programmed.
     In,
-    /// Out of them, for collection.
+    /// Out of the registers, for GC.
     Out,
 }
 
@@ -50,16 +50,16 @@ struct Bulk {
     die: Die,
     way: Way,
     rest: Span,
-    /// When the last piece has moved, once that is known.
+    /// When the last piece has been transferred, once that is known.
     ends: Time,
 }
 
-/// What the event of a channel has brought.
+/// Result of a channel's event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
-    /// Reads came between: look again then.
+    /// Reads came in between: check again at this time.
     Later(Time),
-    /// The first page has moved; look again for the next one, if there is one.
+    /// The first page has been transferred; check again at this time for the next one, if there is one.
     Moved(Die, Way, Option<Time>),
 }
 
@@ -67,33 +67,33 @@ pub(crate) enum Due {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ChannelId(pub(crate) u32);
 
-/// A channel.
+/// State of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     rate: Rate,
     /// When the last read that has joined leaves.
     reads_until: Time,
-    /// Up to when the first page's progress is in its `rest`.
+    /// Time up to which the first page's progress is included in its `rest`.
     accounted: Time,
     bulks: VecDeque<Bulk>,
-    /// Reads since the last piece of a page.
+    /// Number of reads since the last piece of a page.
     in_a_row: u32,
 }
 
 impl Channel {
-    /// A channel at this rate, with room for pages of so many dies.
+    /// Creates a channel with this rate, with space for pages of `dies` dies.
     pub(crate) fn new(rate: Rate, dies: u32) -> Channel {
         Channel {
             rate,
             reads_until: Time::ZERO,
             accounted: Time::ZERO,
-            // A die has at most a page on its way in and, reading on, two on their way out.
+            // A die has at most one page on its way in and, with cache read, two on their way out.
             bulks: VecDeque::with_capacity(4 * dies as usize),
             in_a_row: 0,
         }
     }
 
-    /// Data of a read join at `now`; returns when they have moved.
+    /// Data of a read joins at `now`; returns when it has been transferred.
     #[inline]
     pub(crate) fn read(&mut self, now: Time, units: u32) -> Time {
         let mut start = now.max(self.reads_until);
@@ -105,7 +105,7 @@ impl Channel {
         self.reads_until
     }
 
-    /// When a read that could go at `start` goes, given the page that moves or waits.
+    /// Returns when a read that could start at `start` does start, given the page that is being transferred or waiting.
     fn between_pieces(&mut self, now: Time, start: Time) -> Time {
         let piece = Span::per_bytes(self.rate.ps_per_byte, u64::from(UNIT));
         let Some(first) = self.bulks.front_mut() else {
@@ -121,7 +121,7 @@ impl Channel {
             self.in_a_row = 1;
             piece.min(first.rest)
         } else {
-            // What is left of the piece under way.
+            // The rest of the piece in progress.
             Span::from_ns(first.rest.ns() % piece.ns().max(1))
         };
         first.rest = first.rest - goes_first;
@@ -135,7 +135,7 @@ impl Channel {
         start
     }
 
-    /// A page joins at `now`; returns when to look again, if no other is before it.
+    /// A page joins at `now`; returns when to check again, if no other page is before it.
     pub(crate) fn page(&mut self, now: Time, die: Die, way: Way, units: u32) -> Option<Time> {
         self.bulks.push_back(Bulk {
             die,
@@ -152,7 +152,7 @@ impl Channel {
         now.max(self.reads_until) + rest
     }
 
-    /// The time that was to be looked at has come.
+    /// Processes the event of the channel at its time.
     pub(crate) fn due(&mut self, now: Time) -> Due {
         self.account(now);
         let Some(first) = self.bulks.front() else {
@@ -171,7 +171,7 @@ impl Channel {
         Due::Moved(die, way, next)
     }
 
-    /// Takes what the first page has moved up to `now` off its rest.
+    /// Subtracts the progress of the first page up to `now` from its rest.
     fn account(&mut self, now: Time) {
         let from = self.accounted.max(self.reads_until);
         if let Some(first) = self.bulks.front_mut()
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// 4.096 us a unit, 100 ns for commands.
+    /// 4.096 us per unit, 100 ns for commands.
     fn channel() -> Channel {
         let rate = Rate {
             command: Span::from_ns(100),
@@ -206,7 +206,7 @@ mod tests {
         Time::ZERO + Span::from_ns(ns)
     }
 
-    /// When the page that is due then has moved, without anything else coming.
+    /// Returns when the page that is due at `due` has been transferred, if nothing else arrives.
     fn moved(channel: &mut Channel, mut due: Time) -> Time {
         loop {
             match channel.due(due) {
@@ -226,11 +226,11 @@ mod tests {
         let due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
         let alone = 100 + Span::per_bytes(1000, 8 * 4096).ns();
         assert_eq!(due, at(alone));
-        // In the middle of a piece: the rest of it goes first.
+        // In the middle of a piece: the rest of it is transferred first.
         let read = channel.read(at(10_000), 1);
         assert!(read > at(10_000 + 100 + unit));
         assert!(read <= at(10_000 + 100 + 2 * unit));
-        // It takes as much longer as the read took, and the cycles of going on.
+        // It takes longer by the time of the read, and by the cycles for continuing.
         assert_eq!(moved(&mut channel, due), at(alone + unit + 200));
         assert_eq!(
             channel.page(at(100_000), Die(1), Way::In, 1),
@@ -245,7 +245,7 @@ mod tests {
         let mut due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
         assert_eq!(channel.page(at(0), Die(1), Way::Out, 8), None);
         let mut order = Vec::new();
-        // Twice as many reads as the channel could carry by itself.
+        // Twice as many reads as the channel could transfer alone.
         let mut now = 0;
         while order.len() < 2 {
             channel.read(at(now), 1);

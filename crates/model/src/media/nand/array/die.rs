@@ -1,6 +1,6 @@
-//! One die: what it does now, who waits for it, and which of its busy time was whose.
+//! State of one die: its current work, waiting reads, and the attribution of its busy time.
 //!
-//! A die does one thing at a time. Reads go first; a program or erase can be suspended for them.
+//! A die does one thing at a time. Reads have priority; a program or erase can be suspended for them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,33 +12,33 @@ use super::senses::{SenseId, SenseQueue};
 use crate::ftl::{Block, Die, Slot};
 use crate::time::{Span, Time};
 
-/// What a die is doing.
+/// Current work of a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
     Idle,
     Sense(SenseId),
-    /// Holding a sense's data until they have crossed the channel.
+    /// Holding the data of a sense until it has crossed the channel.
     Transfer(SenseId),
-    /// Its only register fills with a page that will be programmed.
+    /// The single register is being filled with a page that will be programmed.
     Load,
     /// Programming buffered units into the page at this slot.
     Program(Slot),
     /// Sensing a page of the victim.
     CollectSense,
-    /// Holding that page's copies until they have crossed the channel.
+    /// Holding the copies of that page until they have crossed the channel.
     CollectTransfer,
     /// Programming copies into the page at this slot.
     CollectProgram(Slot),
     Erase(Block),
-    /// What it was doing when the run began.
+    /// The work in progress when the run began.
     Begun,
-    /// Stopping what is in `suspended`.
+    /// Stopping the operation in `suspended`.
     Suspending,
     Refresh,
 }
 
 impl Work {
-    /// Whether it can be suspended for a read, where the drive does that.
+    /// Whether it can be suspended for a read, if the drive supports that.
     fn interruptible(self) -> bool {
         matches!(
             self,
@@ -46,7 +46,7 @@ impl Work {
         )
     }
 
-    /// How far apart the moments are at which it can stop, counted back from its end.
+    /// Returns the distance between the moments at which it can stop, counted back from its end.
     fn step(self, suspend: &Suspend) -> Span {
         match self {
             Work::Erase(_) => suspend.erase_step,
@@ -55,46 +55,46 @@ impl Work {
     }
 }
 
-/// An operation that a read interrupted, or came before.
+/// An operation that a read interrupted or preceded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspended {
     pub(super) work: Work,
     pub(super) cause: Cause,
     pub(super) rest: Span,
-    /// It was under way.
+    /// Whether the operation was in progress.
     pub(super) begun: bool,
 }
 
 /// A page on its way to the registers of a die.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loading {
-    /// What follows.
+    /// The work that follows.
     pub(crate) work: Work,
     pub(crate) cause: Cause,
-    /// How long that takes.
+    /// Duration of that work.
     pub(crate) program: Span,
 }
 
-/// The state of a die. What a read that comes to a resting die needs is in the first line of memory.
+/// State of a die. The fields that a read on an idle die needs are in the first cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct DieState {
     work: Work,
-    /// When `work` began and ends. An event of another time is stale.
+    /// Start and end of `work`. An event at another time is stale.
     since: Time,
     until: Time,
-    /// Reads waiting.
+    /// Waiting reads.
     pub(super) reads: SenseQueue,
-    /// When its next refresh is due.
+    /// When the die's next refresh is due.
     pub(super) next_refresh: Time,
-    /// The page whose data its register holds for reads that wait.
+    /// The page whose data the register holds for waiting reads.
     pub(super) register: Option<Slot>,
     cause: Cause,
-    /// When it was last asked it had nothing to do but reads, and since then nothing has happened that could have changed
-    /// that.
+    /// Whether the die had nothing to do except reads when it was last checked, and nothing has happened since that
+    /// could have changed that.
     pub(super) reads_only: bool,
     busy: Causes,
-    /// Reads ahead, for which there has been no time to spare.
+    /// Read-ahead senses that have not found spare time.
     pub(super) ahead: SenseQueue,
     pub(super) suspended: Option<Suspended>,
     suspensions: u32,
@@ -132,13 +132,13 @@ impl DieState {
         self.work == Work::Idle
     }
 
-    /// Neither at work nor about to be.
+    /// Whether the die is idle and has no pending work.
     #[inline]
     pub(super) fn vacant(&self) -> bool {
         self.idle() && self.loading.is_none()
     }
 
-    /// Busy time by cause up to `now`.
+    /// Returns the busy time by cause up to `now`.
     #[inline]
     pub(super) fn causes(&self, now: Time) -> Causes {
         let mut causes = self.busy;
@@ -152,7 +152,7 @@ impl DieState {
         self.causes(now).iter().sum::<u64>() as f64 * 1e-9
     }
 
-    /// It begins, being idle, with what ends at `until`, or when something else says so.
+    /// Starts work on an idle die, which ends at `until` or when that is changed.
     #[inline]
     pub(super) fn start(&mut self, now: Time, work: Work, cause: Cause, until: Time) {
         debug_assert_eq!(self.work, Work::Idle);
@@ -163,14 +163,14 @@ impl DieState {
         self.until = until;
     }
 
-    /// It stops what it does, which has its place in the accounts.
+    /// Stops the current work and accounts for it.
     #[inline]
     pub(super) fn stop(&mut self, now: Time) {
         self.busy[self.cause as usize] += (now - self.since).ns();
         self.work = Work::Idle;
     }
 
-    /// What ends at `now`, if this is not a time at which something was to end that has been interrupted.
+    /// Returns the work that ends at `now`, unless the end at this time belonged to an interrupted operation.
     #[inline]
     pub(super) fn end(&mut self, now: Time) -> Option<Work> {
         if self.until != now || self.work == Work::Idle {
@@ -184,8 +184,8 @@ impl DieState {
         Some(work)
     }
 
-    /// Interrupts what it does, if that may be interrupted (at most so many times) and takes longer than stopping it;
-    /// returns whose work that is, and how long stopping takes.
+    /// Interrupts the current work, if it may be interrupted (at most `by.most` times) and takes longer than stopping
+    /// it. Returns its cause, and the time for stopping.
     pub(super) fn suspend(&mut self, now: Time, by: &Suspend) -> Option<(Cause, Span)> {
         if !self.work.interruptible() || self.suspensions >= by.most {
             return None;
@@ -206,10 +206,10 @@ impl DieState {
         Some((self.cause, runs_on + by.latency))
     }
 
-    /// How long what it does goes on until the next moment at which it can stop.
+    /// Returns the time until the next moment at which the current work can stop.
     fn runs_on(&self, now: Time, by: &Suspend) -> Span {
         let programs = matches!(self.work, Work::Program(_) | Work::CollectProgram(_));
-        // What has been interrupted before is beyond its beginning.
+        // An operation that has been interrupted before is past its beginning.
         if programs && self.suspensions == 0 {
             let blind = by.blind.saturating_sub(now.since(self.since));
             if blind > Span::ZERO {
@@ -223,7 +223,7 @@ impl DieState {
     }
 }
 
-/// A set of dies as bits.
+/// A set of dies, as bits.
 #[derive(Clone, Debug)]
 pub(crate) struct DieSet {
     words: Vec<u64>,
@@ -259,7 +259,7 @@ impl DieSet {
         self.words[die.index() / 64] >> (die.0 % 64) & 1 == 1
     }
 
-    /// The first member at or after `from`, without wrapping.
+    /// Returns the first member at or after `from`, without wrapping around.
     #[inline]
     pub(crate) fn next(&self, from: Die) -> Option<Die> {
         let mut word = from.index() / 64;
@@ -282,7 +282,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// Suspension anywhere, so many times, within so many microseconds.
+    /// Suspension at any moment, at most `most` times, with this latency.
     fn stopping(most: u32, latency_us: u64) -> Suspend {
         Suspend {
             latency: Span::from_us(latency_us),
@@ -298,7 +298,7 @@ mod tests {
         let by = stopping(1, 5);
         assert_eq!(die.suspend(at(30), &by), Some((Cause::Erase, by.latency)));
         die.start(at(30), Work::Suspending, Cause::Erase, at(35));
-        // What was to end then has been interrupted.
+        // The operation that would have ended then has been interrupted.
         assert_eq!(die.end(at(100)), None);
         assert_eq!(die.end(at(35)), Some(Work::Suspending));
         die.start(at(35), Work::CollectSense, Cause::Read, at(95));
@@ -320,11 +320,11 @@ mod tests {
         }
         die.start(at(94), program, Cause::Program, at(200));
         assert_eq!(die.suspend(at(94), &by), None);
-        // Once it has ended, the next one may be.
+        // Once it has ended, the next one may be interrupted.
         assert_eq!(die.end(at(200)), Some(program));
         die.start(at(200), program, Cause::Program, at(300));
         assert_eq!(die.suspend(at(210), &by), stopped);
-        // A sense never is.
+        // A sense can never be interrupted.
         die.start(at(210), Work::CollectSense, Cause::Collection, at(300));
         assert_eq!(die.suspend(at(210), &by), None);
     }
@@ -337,7 +337,7 @@ mod tests {
             erase_step: Span::from_us(900),
             ..stopping(9, 25)
         };
-        // How long a read waits for the die, and what is left to do then.
+        // Returns how long a read waits for the die, and the remaining work.
         let stops = |work, since: u64, until: u64, asked: u64| {
             let mut die = DieState::new(Time::NEVER);
             die.start(at(since), work, Cause::Program, at(until));
@@ -348,13 +348,13 @@ mod tests {
         let program = Work::CollectProgram(Slot(0));
         assert_eq!(stops(program, 1000, 3000, 1000), Some((300 + 25, 1700)));
         assert_eq!(stops(program, 1000, 3000, 1299), Some((1 + 25, 1700)));
-        // After that its next steps are multiples of 80 us before its end.
+        // Afterwards its steps are at multiples of 80 us before its end.
         assert_eq!(stops(program, 1000, 3000, 1300), Some((20 + 25, 1680)));
         assert_eq!(stops(program, 1000, 3000, 2000), Some((40 + 25, 960)));
         assert_eq!(stops(program, 1000, 3000, 2040), Some((25, 960)));
-        // Nothing would be left at the next step.
+        // Nothing would remain at the next step.
         assert_eq!(stops(program, 1000, 3000, 2921), None);
-        // Nobody knows when what the run began with was begun.
+        // The start of the work at the beginning of the run is unknown.
         assert_eq!(stops(Work::Begun, 1000, 3000, 1000), Some((25, 2000)));
         assert_eq!(
             stops(Work::Erase(Block(0)), 0, 2000, 100),
@@ -376,7 +376,7 @@ mod tests {
             die.suspend(at(100), &by),
             Some((Cause::Program, Span::from_us(225)))
         );
-        // It goes on, and what that costs is no beginning.
+        // It resumes, and the resume time is not a beginning.
         die.start(at(400), program, Cause::Program, at(5000));
         assert_eq!(
             die.suspend(at(401), &by),

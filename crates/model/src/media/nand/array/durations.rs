@@ -1,6 +1,6 @@
-//! How long dies take: means of the catalogue, with their spread drawn each time.
+//! Durations of die operations: means from the catalogue, with a random deviation for each operation.
 //!
-//! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread.
+//! Not modelled: the difference between sensing lower and upper pages, except as a uniform spread.
 
 use core::hint::cold_path;
 
@@ -9,26 +9,26 @@ use crate::ftl::{Ftl, Shape, Slot};
 use crate::random::Stream;
 use crate::time::Span;
 
-/// Times of senses, programs and refreshes.
+/// Durations of senses, programs and refreshes.
 #[derive(Clone, Debug)]
 pub(super) struct Durations {
     block_slots: u32,
     page_slots: u32,
-    /// Of a page, with one bit a cell if its block is so, and of one of the map.
+    /// Mean sense time of a page, of a pSLC page, and of a page of the map.
     read: Span,
     slc: Option<SlcCache>,
     map_read: Span,
-    /// A sense takes up to this share more or less, and is made once more with this probability, again and again.
+    /// A sense deviates by up to this share, and is repeated with this probability, any number of times.
     read_spread: f64,
     retry_probability: f64,
-    /// Of lower pages and of upper ones, and the share that one takes more or less.
+    /// Program times of lower and of upper pages, and the share by which one deviates.
     program: [Span; 2],
     program_jitter: f64,
     random: Stream,
 }
 
 impl Durations {
-    /// Of this drive; `random` draws all that varies.
+    /// Creates the durations of a drive; `random` supplies all deviations.
     pub(super) fn new(config: &NandConfig, shape: &Shape, random: Stream) -> Durations {
         let timing = &config.timing;
         Durations {
@@ -46,7 +46,7 @@ impl Durations {
         }
     }
 
-    /// Of the next program, of the page at this slot with all the bits of its cells.
+    /// Returns the duration of the next program of the page at this slot, with all bits per cell.
     pub(super) fn program(&mut self, slot: Slot) -> Span {
         let page = slot.0 % self.block_slots / self.page_slots;
         let mean = self.program[page as usize % 2];
@@ -56,7 +56,7 @@ impl Durations {
         mean.scale(1.0 + self.program_jitter * (2.0 * self.random.unit() - 1.0))
     }
 
-    /// Of the next sense of the page with this slot.
+    /// Returns the duration of the next sense of the page at this slot.
     #[inline]
     pub(super) fn sense(&mut self, slot: Slot, ftl: &Ftl) -> Span {
         let mean = match &self.slc {
@@ -66,13 +66,13 @@ impl Durations {
         self.vary(mean)
     }
 
-    /// Of the next sense of a page of the map.
+    /// Returns the duration of the next sense of a page of the map.
     #[inline]
     pub(super) fn sense_of_map(&mut self) -> Span {
         self.vary(self.map_read)
     }
 
-    /// A sense that takes so long on average: with spread and retries.
+    /// Returns the duration of a sense with this mean: with spread and retries.
     #[inline]
     fn vary(&mut self, mean: Span) -> Span {
         let mut time = mean;
@@ -89,7 +89,7 @@ impl Durations {
         time
     }
 
-    /// From the end of a refresh to the next, which come `every` so long.
+    /// Returns the time from the end of a refresh to the next, for refreshes with mean interval `every`.
     pub(super) fn refresh_gap(&mut self, every: Span) -> Span {
         self.random.exponential(every)
     }

@@ -1,12 +1,13 @@
-//! The array: dies, the channels to them, and the senses that they are asked for.
+//! The NAND array: dies, their channels, and the senses that are requested of them.
 //!
-//! Reads go before everything else at a die and suspend programs and erases where the drive can. Units of one page come
-//! from one sense, if reads of them wait beside each other; a die that falls idle gives its register up. On the way
-//! between controller and die, pages share the channel with the data of reads (`channel`).
+//! Reads have priority over all other work of a die, and suspend programs and erases if the drive supports that. Units
+//! of one page come from one sense if their reads wait at the same time; a die that becomes idle releases its register.
+//! Between controller and die, pages share the channel with the data of reads (`channel`).
 //!
-//! What a die begins when no read wants it is not decided here: [`Array::go_on`] tells when one has time.
+//! The work that a die starts when it has no reads is not selected here: [`Array::go_on`] reports when a die has time
+//! for it.
 //!
-//! Leaves out: loading a page while the last one is programmed (ONFI's cache program).
+//! Not modelled: loading a page while the previous one is programmed (ONFI's cache program).
 
 pub(super) mod channel;
 mod die;
@@ -34,7 +35,7 @@ use die::{DieState, Suspended};
 use durations::Durations;
 use resting::Resting;
 
-/// What dies have done, for gauges.
+/// Counters of die operations, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ArrayCounts {
     /// Pages sensed.
@@ -60,7 +61,7 @@ pub(super) struct Array {
     counts: ArrayCounts,
 }
 
-/// When the first refresh of each die is due.
+/// Returns when the first refresh of each die is due.
 pub(super) fn first_refreshes(
     config: &NandConfig,
     shape: &Shape,
@@ -74,7 +75,7 @@ pub(super) fn first_refreshes(
 }
 
 impl Array {
-    /// Dies at rest; `random` goes on with sense times and refreshes.
+    /// Creates idle dies; `random` supplies sense times and refreshes.
     pub(super) fn new(
         config: &NandConfig,
         shape: &Shape,
@@ -101,7 +102,7 @@ impl Array {
         }
     }
 
-    /// Puts an idle die to work until `until`.
+    /// Starts work on an idle die, until `until`.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -117,40 +118,40 @@ impl Array {
         events.push(until, Event::DieDone(die));
     }
 
-    /// Puts an idle die to work until its channel has moved a page.
+    /// Starts work on an idle die, until its channel has transferred a page.
     #[inline]
     fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
         self.dies[die.index()].start(now, work, cause, Time::NEVER);
         self.resting.remove(die);
     }
 
-    /// Whether a die works.
+    /// Whether a die is working.
     #[inline]
     pub(super) fn works(&self, die: Die) -> bool {
         !self.dies[die.index()].idle()
     }
 
-    /// Whether a die neither works nor is about to.
+    /// Whether a die neither works nor has pending work.
     #[inline]
     pub(super) fn vacant(&self, die: Die) -> bool {
         self.dies[die.index()].vacant()
     }
 
-    /// The first die from `from` on that has nothing to do and has not been passed over.
+    /// Returns the first die at or after `from` that is idle and has not been passed over.
     #[inline]
     pub(super) fn next_idle(&self, from: Die) -> Option<Die> {
         self.resting.next(from)
     }
 
-    /// A vacant die has nothing to do; `reads_only` tells that this stays so until something else than reads happens to it.
+    /// A vacant die has nothing to do; `reads_only`: this remains so until something other than reads happens to it.
     #[inline]
     pub(super) fn rest(&mut self, die: Die, reads_only: bool) {
         self.dies[die.index()].reads_only = reads_only;
         self.resting.insert(die);
     }
 
-    /// Lets a die that has read and does nothing now rest again, if it has had nothing else to do and no read waits;
-    /// whether it does.
+    /// Makes a die idle again that has finished a read, if it had nothing else to do and no read waits. Returns whether
+    /// it did.
     #[inline]
     pub(super) fn rests_again(&mut self, die: Die) -> bool {
         let state = &mut self.dies[die.index()];
@@ -163,30 +164,30 @@ impl Array {
         true
     }
 
-    /// All dies may have something else to do than reads.
+    /// All dies may have work other than reads again.
     pub(super) fn forget_reads_only(&mut self) {
         for state in &mut self.dies {
             state.reads_only = false;
         }
     }
 
-    /// A die that has nothing to do can take no page of host data, until its own work changes that.
+    /// Marks an idle die as unable to take a page of host data, until its own work changes that.
     #[inline]
     pub(super) fn pass_over(&mut self, die: Die) {
         self.resting.pass_over(die);
     }
 
-    /// A die may be able to take a page although it has done no work; nothing, if it has not been passed over.
+    /// A die may be able to take a page although it has done no work; has no effect unless it was passed over.
     pub(super) fn ask_again(&mut self, die: Die) {
         if self.resting.is_passed_over(die) {
             self.rest(die, false);
         }
     }
 
-    // Pages on their way in and out.
+    // Transfers of pages in and out.
 
-    /// Sends a page to a vacant die, which programs it when it is there. A die that can suspend a program for a read
-    /// has registers for both, so it reads meanwhile; another one is taken.
+    /// Sends a page to a vacant die, which programs it after the transfer. A die that can suspend a program for a read
+    /// has registers for both, so it can read meanwhile; any other die is busy.
     pub(super) fn load(
         &mut self,
         now: Time,
@@ -212,7 +213,7 @@ impl Array {
         suspend.is_none_or(|suspend| suspend.most == 0)
     }
 
-    /// Lets a vacant die be programming a page that it has had for a while.
+    /// Makes a vacant die program a page that was loaded before.
     pub(super) fn go_on_programming(
         &mut self,
         now: Time,
@@ -225,7 +226,7 @@ impl Array {
         self.begin(now, die, Work::Program(slot), Cause::Program, until, events);
     }
 
-    /// Puts a page on the channel of its die.
+    /// Starts the transfer of a page on the channel of its die.
     fn move_page(&mut self, now: Time, die: Die, way: Way, units: u32, events: &mut Events) {
         let channel = self.channel_of(die);
         let queue = &mut self.channels[channel.0 as usize];
@@ -239,8 +240,8 @@ impl Array {
         ChannelId(self.by.channel_of(die))
     }
 
-    /// The event of a channel: the first of its pages may have moved. Returns a die that has waited for that and has
-    /// nothing to do now.
+    /// Processes the event of a channel: the first of its pages may have been transferred. Returns a die that has
+    /// waited for that and is idle now.
     pub(super) fn channel_due(
         &mut self,
         now: Time,
@@ -264,7 +265,7 @@ impl Array {
                 state.stop(now);
                 return Some(die);
             }
-            // Where the next page is sensed meanwhile, nobody waits for this one.
+            // If the next page is sensed meanwhile, no work waits for this one.
             Way::Out => {}
         }
         None
@@ -284,7 +285,7 @@ impl Array {
             self.begin(now, die, loading.work, loading.cause, until, events);
             return;
         }
-        // It reads: the program comes after that.
+        // The die is reading: the program follows.
         state.suspended = Some(Suspended {
             work: loading.work,
             cause: loading.cause,
@@ -293,7 +294,7 @@ impl Array {
         });
     }
 
-    /// How long the page at this slot takes to be programmed with all the bits of its cells, this time.
+    /// Returns the duration of the next program of the page at this slot, with all bits per cell.
     pub(super) fn program_time(&mut self, slot: Slot) -> Span {
         self.durations.program(slot)
     }
@@ -304,9 +305,9 @@ impl Array {
         self.begin(now, die, Work::Erase(block), Cause::Erase, until, events);
     }
 
-    // Collection's reads.
+    // Reads of garbage collection.
 
-    /// Has an idle die sense the page at this slot, which holds so many units to be moved.
+    /// Makes an idle die sense the page at this slot, which contains `units` units to be moved.
     pub(super) fn sense_for_collection(
         &mut self,
         now: Time,
@@ -323,7 +324,7 @@ impl Array {
         self.begin(now, die, work, cause, until, events);
     }
 
-    /// The units that it has sensed cross the channel. Programming them comes later on the same channel, so after them.
+    /// Starts the transfer of the sensed units. Their program uses the same channel later, and so comes after that.
     pub(super) fn move_out(&mut self, now: Time, die: Die, units: u32, events: &mut Events) {
         if !self.timing.cache_read {
             self.hold(now, die, Work::CollectTransfer, Cause::Collection);
@@ -331,15 +332,15 @@ impl Array {
         self.move_page(now, die, Way::Out, units, events);
     }
 
-    // The host's reads.
+    // Reads of the host.
 
-    /// The senses under way.
+    /// Returns the senses in progress.
     #[inline]
     pub(super) fn senses(&mut self) -> &mut Senses {
         &mut self.senses
     }
 
-    /// A sense will come to its die.
+    /// Adds a sense that will go to its die.
     #[inline]
     pub(super) fn add_sense(&mut self, sense: Sense) -> SenseId {
         let die = self.by.die_of(sense.slot);
@@ -348,7 +349,8 @@ impl Array {
         id
     }
 
-    /// A sense ahead waits no longer for time to spare; returns where it did. At a die it has left the queue.
+    /// A read-ahead sense no longer waits for spare time; returns where it waited. At a die it is removed from the
+    /// queue.
     pub(super) fn take_up(&mut self, id: SenseId) -> Spare {
         let spare = self.senses.take_up(id);
         if spare == Spare::Die {
@@ -359,14 +361,15 @@ impl Array {
         spare
     }
 
-    /// A sense has come to its die: starts it if the die is idle, suspends what stands in its way if it can. What is
-    /// read ahead for nobody waits for time to spare.
+    /// A sense arrives at its die: starts it if the die is idle, and suspends the current work if possible. Read-ahead
+    /// without a waiting command waits for spare time.
     #[inline(always)]
     pub(super) fn queue(&mut self, now: Time, id: SenseId, ftl: &Ftl, events: &mut Events) {
         let die = self.senses[id].die;
         let state = &mut self.dies[die.index()];
         let alone = state.reads.is_empty();
-        // Which of the two it is where it does only reads is known beside them.
+        // A die that only reads has nothing suspended: `reads_only`, in the first cache line, saves the access to
+        // `suspended`.
         let rests = alone && state.idle() && (state.reads_only || state.suspended.is_none());
         if rests && state.next_refresh > now {
             self.start_sense(now, id, die, ftl, events);
@@ -375,7 +378,7 @@ impl Array {
         }
     }
 
-    /// A sense has come to its die, which works, has other reads waiting, or rests and may have a refresh to do first.
+    /// A sense arrives at a die that is busy, has other reads waiting, or is idle and may have a refresh to do first.
     #[inline(never)]
     fn wait_for_die(
         &mut self,
@@ -409,7 +412,7 @@ impl Array {
         }
     }
 
-    /// Runs the refresh that fell due while the die was idle, or has not ended yet.
+    /// Executes the refresh that was due while the die was idle, or has not ended yet.
     #[inline(never)]
     fn refresh_if_due(&mut self, now: Time, die: Die, events: &mut Events) {
         let Some(refresh) = &self.refresh else {
@@ -438,7 +441,7 @@ impl Array {
         }
     }
 
-    /// Starts a sense on an idle die; what is in the die's register already need not be sensed.
+    /// Starts a sense on an idle die; data that is in the die's register need not be sensed again.
     #[inline(always)]
     fn start_sense(&mut self, now: Time, id: SenseId, die: Die, ftl: &Ftl, events: &mut Events) {
         let sense = &mut self.senses[id];
@@ -461,13 +464,13 @@ impl Array {
         self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
     }
 
-    /// What a sense wants is in the die's register.
+    /// The data of a sense is in the die's register.
     #[inline(never)]
     fn sensed_already(&mut self, now: Time, id: SenseId, die: Die, events: &mut Events) {
         self.sensed(now, id, die, events);
     }
 
-    /// A sense has ended: its data join the queue for the channel.
+    /// A sense has ended: its data joins the queue for the channel.
     #[inline(always)]
     fn sensed(&mut self, now: Time, id: SenseId, die: Die, events: &mut Events) {
         let channel = self.channel_of(die);
@@ -482,13 +485,13 @@ impl Array {
         }
     }
 
-    /// The data of a sense are in the controller: it has ended.
+    /// The data of a sense is in the controller: removes it.
     #[inline]
     pub(super) fn end_sense(&mut self, id: SenseId) -> &Sense {
         self.senses.release(id)
     }
 
-    /// The event at the end of a die's work: what that was, unless it has been interrupted.
+    /// Processes the end of a die's work. Returns the work, unless it has been interrupted.
     #[inline(always)]
     pub(super) fn die_done(&mut self, now: Time, die: Die, events: &mut Events) -> Option<Work> {
         let work = self.dies[die.index()].end(now)?;
@@ -498,8 +501,8 @@ impl Array {
         Some(work)
     }
 
-    /// Gives a die that does nothing the reads that wait for it, or lets it go on with what they have interrupted; false if it has
-    /// time for something else. `wanted` tells of a sense ahead whether it still is.
+    /// Starts waiting reads on an idle die, or resumes the operation that they have interrupted. Returns false if the
+    /// die has time for other work. `wanted` returns whether a read-ahead sense is still wanted.
     #[inline]
     pub(super) fn go_on(
         &mut self,
@@ -530,7 +533,8 @@ impl Array {
         state.loading.is_some()
     }
 
-    /// Takes the read that has waited longest; if none does and nothing has been interrupted, the same of those ahead.
+    /// Removes and returns the read that has waited longest. If there is none and no operation is interrupted, takes a
+    /// read-ahead sense.
     fn next_read(
         &mut self,
         now: Time,
@@ -552,7 +556,7 @@ impl Array {
         self.counts
     }
 
-    /// Die-seconds busy, over the number of dies.
+    /// Returns the busy time in die-seconds, divided by the number of dies.
     pub(super) fn busy_seconds(&self, now: Time) -> f64 {
         let busy: f64 = self.dies.iter().map(|die| die.busy_seconds(now)).sum();
         busy / f64::from(self.shape.dies)

@@ -1,19 +1,19 @@
-//! Which dies have nothing to do.
+//! The set of idle dies.
 
 use super::die::DieSet;
 use crate::ftl::Die;
 
-/// Dies that do nothing, have no reads waiting and nothing suspended.
+/// Dies without work, waiting reads or a suspended operation.
 #[derive(Clone, Debug)]
 pub(super) struct Resting {
     idle: DieSet,
-    /// Those that could take no page of host data: nothing changes that but their own work. Where the firmware bounds
-    /// collection they are most of a drive's, and each page would ask them all.
+    /// Idle dies that cannot take a page of host data: only their own work changes that. If the firmware limits GC,
+    /// these are most dies of a drive, and each page would check all of them.
     passed_over: DieSet,
 }
 
 impl Resting {
-    /// All of so many.
+    /// Creates a set of all `dies` dies.
     pub(super) fn all(dies: u32) -> Resting {
         Resting {
             idle: DieSet::full(dies),
@@ -21,27 +21,27 @@ impl Resting {
         }
     }
 
-    /// The first from `from` on that has not been passed over.
+    /// Returns the first idle die at or after `from` that has not been passed over.
     #[inline]
     pub(super) fn next(&self, from: Die) -> Option<Die> {
         self.idle.next(from)
     }
 
-    /// A die has nothing to do.
+    /// A die becomes idle.
     #[inline]
     pub(super) fn insert(&mut self, die: Die) {
         self.idle.insert(die);
         self.passed_over.remove(die);
     }
 
-    /// A die that rests can take no page of host data.
+    /// Marks an idle die as unable to take a page of host data.
     #[inline]
     pub(super) fn pass_over(&mut self, die: Die) {
         self.idle.remove(die);
         self.passed_over.insert(die);
     }
 
-    /// Whether a die that rests has been passed over.
+    /// Whether an idle die has been passed over.
     #[inline]
     pub(super) fn is_passed_over(&self, die: Die) -> bool {
         self.passed_over.contains(die)

@@ -1,4 +1,4 @@
-//! Senses of pages: for a command, or ahead of one; and the queues they wait in.
+//! Senses of pages, for a command or for read-ahead, and the queues in which they wait.
 
 use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
@@ -9,12 +9,12 @@ use crate::command::CommandId;
 use crate::engine::Slab;
 use crate::ftl::{Die, Page, Slot};
 
-/// A sense under way. Its number plus one, so that an optional one is as small.
+/// A sense in progress. Contains its number plus one, so that an `Option` of it has the same size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SenseId(NonZeroU32);
 
 impl SenseId {
-    /// From its number: the place where it is kept.
+    /// Creates the id from the number of its slot.
     #[inline]
     pub(crate) const fn of(number: u32) -> SenseId {
         SenseId(NonZeroU32::MIN.saturating_add(number))
@@ -26,53 +26,53 @@ impl SenseId {
     }
 }
 
-/// What waits for a sense.
+/// Purpose of a sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// A command that reads.
+    /// A read command.
     Read(CommandId),
-    /// A write of part of a unit, which is acknowledged when the rest is there.
+    /// A partial write of a unit, which is acknowledged when the rest has been read.
     Merge(CommandId),
-    /// Nothing: the rest of a unit whose write has been acknowledged.
+    /// The rest of a unit whose write has been acknowledged: no command waits.
     MergeLater,
     /// Commands that wait for this page of the map.
     Map(MapPage),
-    /// What has come to want it since: these and the following pages are read ahead.
+    /// Read-ahead of this page and the following ones, for commands that may request them later.
     Ahead(Page),
 }
 
-/// Where an operation ahead waits for time to spare.
+/// Where a read-ahead sense waits for spare time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Spare {
-    /// Nowhere: it is under way.
+    /// Nowhere: the sense is in progress.
     UnderWay,
     Controller,
     Die,
 }
 
-/// One sense of a page.
+/// A sense of one page.
 #[derive(Clone, Debug)]
 pub(crate) struct Sense {
     pub(crate) purpose: Purpose,
-    /// The first slot it reads.
+    /// First slot that it reads.
     pub(crate) slot: Slot,
-    /// Units of 4 KiB it brings.
+    /// Number of units of 4 KiB that it returns.
     pub(crate) units: u32,
-    /// Bytes of them that the host wants.
+    /// Bytes of these units that the host wants.
     pub(crate) host_bytes: u32,
-    /// The first of the commands that wait for what is read ahead, or of the segments that wait for a page of the map.
+    /// First of the commands that wait for read-ahead data, or of the segments that wait for a page of the map.
     pub(crate) waiters: Option<u32>,
-    /// Whether its share of the controller is booked.
+    /// Whether its share of controller time is booked.
     pub(crate) booked: bool,
     pub(super) die: Die,
     spare: Spare,
-    /// The next in the queue where it waits.
+    /// The next sense in its queue.
     next: Option<SenseId>,
     pub(crate) times: Timeline,
 }
 
 impl Sense {
-    /// Of the units from `slot` on, of one page, of which the host wants so many bytes.
+    /// Creates a sense of the units of one page, starting at `slot`; the host wants `host_bytes` bytes of them.
     #[inline]
     pub(crate) fn new(
         purpose: Purpose,
@@ -95,18 +95,18 @@ impl Sense {
         }
     }
 
-    /// Whether it is read ahead and no command waits for it.
+    /// Whether it is a read-ahead without a waiting command.
     #[inline]
     pub(crate) fn for_nobody(&self) -> bool {
         matches!(self.purpose, Purpose::Ahead(_)) && self.waiters.is_none()
     }
 }
 
-/// All senses under way.
+/// All senses in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Senses {
     kept: Slab<Sense>,
-    /// Units to be read ahead that wait for time to spare.
+    /// Number of read-ahead units that wait for spare time.
     put_off: u32,
 }
 
@@ -116,14 +116,14 @@ impl Senses {
         SenseId::of(self.kept.insert(sense))
     }
 
-    /// Its number may be used again; what is returned stays until it is.
+    /// Releases a sense: its number may be reused; the returned value remains until then.
     #[inline]
     pub(super) fn release(&mut self, id: SenseId) -> &Sense {
         self.kept.release(id.number());
         &self.kept[id.number()]
     }
 
-    /// A sense ahead waits for time to spare.
+    /// Makes a read-ahead sense wait for spare time.
     #[inline]
     pub(crate) fn put_off(&mut self, id: SenseId, spare: Spare, queue: &mut SenseQueue) {
         let sense = &mut self[id];
@@ -133,7 +133,7 @@ impl Senses {
         queue.push(self, id);
     }
 
-    /// It waits no longer; returns where it did.
+    /// A read-ahead sense no longer waits; returns where it waited.
     #[inline]
     pub(crate) fn take_up(&mut self, id: SenseId) -> Spare {
         let sense = &mut self[id];
@@ -144,13 +144,14 @@ impl Senses {
         spare
     }
 
-    /// Units to be read ahead that wait for time to spare.
+    /// Returns the number of read-ahead units that wait for spare time.
     #[inline]
     pub(crate) fn units_put_off(&self) -> u32 {
         self.put_off
     }
 
-    /// Takes the first that is still wanted out of a queue of those put off. The others end here.
+    /// Removes and returns the first sense that is still wanted from a queue of deferred ones. Unwanted ones before it
+    /// end here.
     pub(crate) fn pop_wanted(
         &mut self,
         queue: &mut SenseQueue,
@@ -183,7 +184,7 @@ impl IndexMut<SenseId> for Senses {
     }
 }
 
-/// Senses that wait, the first of them first.
+/// A queue of waiting senses, first in, first out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenseQueue {
     first: Option<SenseId>,
@@ -213,7 +214,7 @@ impl SenseQueue {
         Some(id)
     }
 
-    /// Takes one out, wherever it stands: what a stream has ahead of it at one die is not much.
+    /// Removes a sense at any position: the number of read-ahead senses of a stream at one die is small.
     pub(crate) fn remove(&mut self, senses: &mut Senses, id: SenseId) {
         let (mut before, mut at) = (None, self.first);
         while let Some(other) = at
@@ -267,7 +268,7 @@ mod tests {
                 queue.push(&mut senses, id);
             }
             queue.remove(&mut senses, all[taken]);
-            // What comes behind the last that is left is found too.
+            // A sense after the last remaining one is found too.
             let mut expected = all.clone();
             let again = expected.remove(taken);
             queue.push(&mut senses, again);

@@ -1,7 +1,6 @@
-//! Flushes: each waits until the data before it are on the medium, and until the tables in which they are found are
-//! saved.
+//! Flushes: each waits until all earlier data is on the medium, and until the tables that locate the data are saved.
 //!
-//! Flushes that wait while tables are saved share the next save. Leaves out that saving them keeps dies.
+//! Flushes that wait while tables are being saved share the next save. Not modelled: saving tables occupies dies.
 //! Source: `docs/decisions/0041-firmware-costs.md`.
 
 use alloc::vec::Vec;
@@ -18,23 +17,23 @@ use crate::time::{Span, Time};
 struct Flush {
     id: CommandId,
     epoch: u32,
-    /// Units in the buffer before it that are not on the medium.
+    /// Number of earlier units in the buffer that are not on the medium.
     left: u32,
-    /// Since when it waits for data or, with none left, for tables.
+    /// When it started to wait for data or, if `left` is 0, for tables.
     since: Time,
 }
 
-/// The flushes of a drive.
+/// State of a drive's flushes.
 #[derive(Clone, Debug)]
 pub(super) struct Flushes {
-    /// What saving the tables takes.
+    /// Time to save the tables.
     save_tables: Span,
-    /// Those that wait for data.
+    /// Flushes that wait for data.
     waiting: Vec<Flush>,
-    /// Those whose data are on the medium: of the save under way, and of the next one.
+    /// Flushes whose data is on the medium: those of the save in progress, and those of the next one.
     saving: Vec<Flush>,
     unsaved: Vec<Flush>,
-    /// Something has been written since tables were saved.
+    /// Whether units have been written since tables were saved.
     tables_changed: bool,
     epoch: u32,
 }
@@ -51,25 +50,26 @@ impl Flushes {
         }
     }
 
-    /// The number of flushes so far that had units to wait for. A unit that comes now is behind all of them.
+    /// Returns the number of flushes so far that had units to wait for. A unit that arrives now comes after all of
+    /// them.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// A unit has come, so that tables will change.
+    /// A unit has arrived, so that tables will change.
     #[inline]
     pub(super) fn tables_change(&mut self) {
         self.tables_changed = true;
     }
 
-    /// Whether a flush would have to wait, with so many units in the buffer.
+    /// Whether a flush would have to wait, with `units` units in the buffer.
     pub(super) fn any_work(&self, units: usize) -> bool {
         let saves = self.save_tables > Span::ZERO;
         units > 0 || (saves && self.tables_changed)
     }
 
-    /// A flush comes, behind so many units in the buffer; whether it waits for them.
+    /// A flush arrives, after `units` units in the buffer; returns whether it waits for them.
     pub(super) fn begin(
         &mut self,
         now: Time,
@@ -94,13 +94,13 @@ impl Flushes {
         true
     }
 
-    /// A unit of this epoch is on the medium: flushes that came after it wait for one less.
+    /// A unit of this epoch is on the medium: later flushes wait for one unit less.
     #[inline]
     pub(super) fn unit_programmed(&mut self, now: Time, epoch: u32, shared: &mut Shared) {
         let mut at = 0;
         while at < self.waiting.len() {
             let flush = &mut self.waiting[at];
-            // Epochs count flushes; the difference is small even when they wrap.
+            // Epochs count flushes; the difference is small even after an overflow.
             if flush.epoch.wrapping_sub(epoch) < u32::MAX / 2 {
                 flush.left -= 1;
                 if flush.left == 0 {
@@ -113,7 +113,7 @@ impl Flushes {
         }
     }
 
-    /// What a flush waited for is on the medium: now the tables, with those of others that wait.
+    /// The data of a flush is on the medium: saves the tables, together with other waiting flushes.
     fn data_flushed(&mut self, now: Time, flush: Flush, shared: &mut Shared) {
         let waited = now.since(flush.since);
         shared.front.explain(flush.id, Part::BehindProgram, waited);

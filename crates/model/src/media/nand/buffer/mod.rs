@@ -1,21 +1,22 @@
-//! The DRAM write buffer: what is let into it, acknowledgement, and pages of its units on their way to the dies.
+//! The DRAM write buffer: admission of writes, acknowledgement, and the pages of its units on their way to the dies.
 //!
-//! A write is acknowledged once all its units are in the buffer. Units leave it when the page they are in has been
-//! programmed. With capacitors a flush costs nothing; without, it waits until everything acknowledged before is on the
-//! medium, in half-full pages if need be, and so does a write with force unit access. Behind that a flush has the tables
-//! saved in which the data are found (`flush`).
+//! A write is acknowledged once all its units are in the buffer. Units leave the buffer when their page has been
+//! programmed. With power-loss protection (PLP, capacitors), a flush costs nothing. Without it, a flush waits until
+//! everything acknowledged before is on the medium, in partly filled pages if necessary, and so does a write with force
+//! unit access. After that, a flush saves the tables that locate the data (`flush`).
 //!
-//! While firmware pauses to save its tables it deals with no commands but reads; data that are on their way arrive.
-//! Commands in the queue have not been looked at when the pause ends, so a deep queue does not make up for it.
+//! While firmware pauses to save its tables, it processes only reads; data transfers in progress continue. Queued
+//! commands have not been examined when the pause ends, so a deep queue does not compensate for it.
 //!
-//! A drive whose map has one entry for several units of 4 KiB (its indirection unit) takes all of them in for a write of
-//! one: what the write does not cover is read from the medium and written again.
+//! A drive whose map has one entry for several units of 4 KiB (its indirection unit) admits all of them for a write of
+//! one. The units that the write does not cover are read from the medium and written again.
 //!
-//! Tables change with what is written. Writes in order change the same part many times before it is programmed; each of the
-//! others brings a share of a unit, which takes its place in the next page.
+//! Tables change with each write. Sequential writes change the same part many times before it is programmed; each
+//! random write adds a share of a table unit, which occupies space in the next page.
 //!
-//! Leaves out: that saving tables behind a flush keeps dies; tables after a write with force unit access; that a merge must end before
-//! its unit is programmed (it nearly always does, as it is queued first).
+//! Not modelled: saving tables after a flush occupies dies; tables after a write with force unit access. It is not
+//! modelled either that a merge must end before its unit is programmed (it nearly always does, because it is queued
+//! first).
 
 mod flush;
 
@@ -35,18 +36,18 @@ use crate::random::Stream;
 use crate::time::{Span, Time};
 use flush::Flushes;
 
-/// What a slot of the buffer holds.
+/// Content of a slot of the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Buffered {
-    /// None yet: a unit that was there at the start.
+    /// Logical page; `None` for a unit left over from before the start that has no page yet.
     page: Option<Page>,
-    /// The command that completes when this is on the medium.
+    /// The command that completes when this unit is on the medium.
     owner: Option<CommandId>,
-    /// Flushes that came before this unit.
+    /// Number of flushes that came before this unit.
     epoch: u32,
     /// Whether it is being programmed.
     leaving: bool,
-    /// Whether it was there at the start: nobody of this run waits for it.
+    /// Whether it is left over from before the start: no command of this run waits for it.
     left_over: bool,
 }
 
@@ -60,29 +61,29 @@ impl Buffered {
     };
 }
 
-/// A segment whose units wait for room.
+/// A segment whose units wait for space.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     segment: Segment,
     next: Page,
 }
 
-/// Writes in order that are told apart.
+/// Number of sequential write streams that are distinguished.
 const STREAMS: usize = 16;
 
-/// Units that a die has taken to program, and since when.
+/// Units that a die has taken to program, and when.
 #[derive(Clone, Debug)]
 struct Taken {
     units: Vec<BufferSlot>,
     since: Time,
 }
 
-/// Units for gauges.
+/// Counters of units, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BufferCounts {
-    /// Let into the buffer, and not there already.
+    /// Units admitted to the buffer, without those that were overwritten in place.
     pub(super) taken_in: u64,
-    /// Programmed beside them: tables, and what completes a page.
+    /// Additional units programmed: tables, and padding of pages.
     pub(super) padded: u64,
 }
 
@@ -91,9 +92,9 @@ pub(super) struct BufferCounts {
 pub(super) struct Buffer {
     page_slots: u32,
     written: u32,
-    /// Pages of an indirection unit.
+    /// Pages per indirection unit.
     together: u32,
-    /// Whether capacitors keep it through a power loss.
+    /// Whether capacitors preserve it in a power loss.
     protected: bool,
     merge_before_ack: bool,
     pauses: Option<Housekeeping>,
@@ -101,22 +102,22 @@ pub(super) struct Buffer {
     free: Vec<BufferSlot>,
     /// Units that no die has taken yet, oldest first.
     pending: VecDeque<BufferSlot>,
-    /// By die.
+    /// Units taken by each die.
     taken: Vec<Taken>,
     waiting: VecDeque<Waiting>,
     flushes: Flushes,
-    /// How many of `pending` must go even in a page that is not full.
+    /// Number of units in `pending` that must be programmed even in a page that is not full.
     drain: u32,
-    /// Units of tables that each write out of order brings, and what has come together of them.
+    /// Table units per random write, and their sum since the last whole unit.
     tables_per_write: f64,
     tables: f64,
     /// Where the last writes ended, in bytes, and which of these is the oldest.
     ends: [u64; STREAMS],
     oldest: usize,
-    /// Units until firmware pauses.
+    /// Number of units until firmware pauses.
     until_pause: u64,
     random: Stream,
-    /// Of `pending`, how many were there at the start; draws their pages.
+    /// Number of units in `pending` that are left over from before the start; and the stream that draws their pages.
     left_over: (u32, Stream),
     counts: BufferCounts,
 }
@@ -154,18 +155,19 @@ impl Buffer {
         }
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     pub(super) fn units(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     #[inline]
     pub(super) fn used(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// What would be lost without power: units of this run whose newest data are here, if that needs power.
+    /// Appends the data that a power loss would lose: units of this run whose newest data is here, if the buffer is not
+    /// protected.
     pub(super) fn at_risk(&self, ftl: &Ftl, ranges: &mut Vec<Range>) {
         if self.protected {
             return;
@@ -184,7 +186,7 @@ impl Buffer {
         }
     }
 
-    /// Writes that wait for room.
+    /// Returns the number of writes that wait for space.
     #[inline]
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
@@ -205,20 +207,20 @@ impl Buffer {
         full || (self.drain > 0 && !self.pending.is_empty())
     }
 
-    /// Units of host data in the next page: tables take their part of it.
+    /// Returns the units of host data in the next page: tables occupy a part of it.
     #[inline]
     fn host_units(&self) -> u32 {
         self.page_slots - (self.tables as u32).min(self.page_slots - 1)
     }
 
-    /// Everything pending is to go out, in half-full pages if need be.
+    /// All pending units must be programmed, in partly filled pages if necessary.
     pub(super) fn drain_all(&mut self) {
         self.drain = self.pending.len() as u32;
     }
 
-    // What was left over from before the start.
+    // Units left over from before the start.
 
-    /// Holds so many units of writes before the start, if there is room; pages come from this stream.
+    /// Adds `units` units of writes from before the start, if they fit; their pages are drawn from this stream.
     pub(super) fn leave_over(&mut self, units: u64, random: Stream) {
         let held = (self.free.len() as u64).min(units) as u32;
         for _ in 0..held {
@@ -227,7 +229,7 @@ impl Buffer {
         self.left_over = (held, random);
     }
 
-    /// Gives a unit that was left over, and that a die takes now, its page.
+    /// Draws the page of a left-over unit that a die takes now.
     #[inline]
     fn name_left_over(&mut self, held: BufferSlot, shared: &mut Shared) {
         let buffered = &mut self.slots[held.index()];
@@ -238,13 +240,13 @@ impl Buffer {
         *units -= 1;
         let page = Page(random.below(u64::from(self.written)) as u32);
         buffered.page = Some(page);
-        // What has been written since is newer.
+        // Data that was written since is newer.
         if !matches!(shared.ftl.locate(page), Place::Buffer(_)) {
             shared.ftl.stage(page, held);
         }
     }
 
-    /// Lets go of what was left over and no die has taken.
+    /// Removes left-over units that no die has taken.
     fn drop_left_over(&mut self) {
         if self.left_over.0 == 0 {
             return;
@@ -261,9 +263,10 @@ impl Buffer {
         self.drain = self.drain.min(self.pending.len() as u32);
     }
 
-    // What comes in.
+    // Incoming data.
 
-    /// A write segment's data, or a command without data, reach the buffer; whether there may be pages to program now.
+    /// A write segment's data, or a command without data, reaches the buffer; returns whether there may be pages to
+    /// program now.
     pub(super) fn segment_arrives(
         &mut self,
         now: Time,
@@ -282,13 +285,13 @@ impl Buffer {
         first
     }
 
-    /// The same for a flush, a deallocation, or a refusal.
+    /// Processes a flush, a deallocation, or a rejected command.
     fn other_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
         let command = *shared.front.command(segment.id);
         if !shared.front.refuses(&command) {
             match command.op {
                 Op::Deallocate | Op::WriteZeroes => {
-                    // Indirection units that lie wholly in the range.
+                    // Indirection units that are entirely in the range.
                     let whole = u64::from(self.together);
                     let unit = u64::from(UNIT) * whole;
                     let units = command.offset.div_ceil(unit)..command.end() / unit;
@@ -319,7 +322,7 @@ impl Buffer {
         waits
     }
 
-    /// The first page that a segment writes, and the last: those of whole indirection units.
+    /// Returns the first page and the last page that a segment writes: those of whole indirection units.
     #[inline]
     fn pages_of(&self, segment: &Segment) -> (Page, Page) {
         let (first, last) = segment.pages();
@@ -333,7 +336,7 @@ impl Buffer {
         )
     }
 
-    /// Lets waiting units into the buffer while there is room.
+    /// Admits waiting units to the buffer while there is space.
     fn admit(&mut self, now: Time, shared: &mut Shared) {
         let enter = self.waiting.iter().take(self.free.len());
         shared.ftl.touch_each(enter.map(|waiting| waiting.next));
@@ -348,7 +351,7 @@ impl Buffer {
                     return;
                 };
                 let begins = u64::from(page.0) * unit;
-                // Of what is written only because its indirection unit is, all is old.
+                // Pages that are written only because of their indirection unit contain only old data.
                 let partial = begins < segment.offset || begins + unit > segment.end();
                 self.take_in(now, &segment, page, partial, slot, shared);
                 page = page.plus(1);
@@ -358,13 +361,13 @@ impl Buffer {
         }
     }
 
-    /// Whether a command is answered only when its data are on the medium.
+    /// Whether a command completes only when its data is on the medium.
     #[inline]
     fn writes_through(&self, id: CommandId, shared: &Shared) -> bool {
         !self.protected && shared.front.command(id).fua
     }
 
-    /// Takes a unit into this free slot of the buffer.
+    /// Admits a unit to this free slot of the buffer.
     #[inline]
     fn take_in(
         &mut self,
@@ -380,7 +383,7 @@ impl Buffer {
         if let Place::Buffer(held) = old {
             let unit = &self.slots[held.index()];
             if !through && unit.owner.is_none() && !unit.leaving {
-                // Overwritten where it is. It counts as before the flushes that wait for it: they wait no longer.
+                // Overwritten in place. It counts as written before the flushes that wait for it: they no longer wait.
                 shared.ftl.stage(page, held);
                 self.free.push(slot);
                 self.count_to_pause(now, shared);
@@ -426,7 +429,7 @@ impl Buffer {
         shared.front.pause(now, length);
     }
 
-    /// A write that does not go on where one of the last ended changes a part of the tables by itself.
+    /// A write that does not continue one of the last writes changes a separate part of the tables.
     fn book_tables(&mut self, segment: &Segment) {
         if self.tables_per_write == 0.0 {
             return;
@@ -455,9 +458,9 @@ impl Buffer {
         }
     }
 
-    // What goes out.
+    // Outgoing data.
 
-    /// Gives a die the units that have waited longest, a page of them if there are so many; returns how many.
+    /// Gives a die the units that have waited longest, at most a page of them; returns how many.
     pub(super) fn take_page(&mut self, now: Time, die: Die, shared: &mut Shared) -> u32 {
         let room = self.host_units();
         self.tables -= f64::from(self.page_slots - room);
@@ -516,7 +519,7 @@ impl Buffer {
     }
 }
 
-/// Reads the old contents of a unit that a write covers in part. The command waits for it if `waits`.
+/// Reads the old content of a unit that a write covers partly. If `waits`, the command waits for it.
 fn merge(now: Time, segment: &Segment, from: Slot, waits: bool, shared: &mut Shared) {
     let purpose = if waits {
         shared.front.add_piece(segment.id);

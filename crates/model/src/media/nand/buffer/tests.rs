@@ -1,4 +1,5 @@
-//! The buffer by itself: units go in order, none is lost, and who waits for the medium is told when it is reached.
+//! The buffer alone: units are programmed in order, none is lost, and commands that wait for the medium complete when
+//! it is reached.
 
 use super::*;
 use crate::command::Command;
@@ -6,7 +7,8 @@ use crate::ftl::Foreseen;
 use crate::media::nand::tests::{shared, small};
 use proptest::prelude::*;
 
-/// A buffer with capacitors or without, what it needs, and the slot that the next page will be programmed at.
+/// A buffer with or without capacitors, the state that it needs, and the slot at which the next page will be
+/// programmed.
 struct Bench {
     buffer: Buffer,
     shared: Shared,
@@ -27,7 +29,7 @@ impl Bench {
         }
     }
 
-    /// A command arrives at the buffer at time zero; its id.
+    /// A command arrives at the buffer at time zero; returns its id.
     fn arrive(&mut self, mut command: Command) -> CommandId {
         command.id = self.next_id;
         self.next_id += 1;
@@ -66,7 +68,7 @@ impl Bench {
         true
     }
 
-    /// How many commands have been acknowledged, or were answered for another reason.
+    /// Returns how many commands have been acknowledged, or completed for another reason.
     fn finished(&mut self) -> usize {
         let mut done = Vec::new();
         while self.shared.front.next() != Time::NEVER {
@@ -76,7 +78,7 @@ impl Bench {
         done.len()
     }
 
-    /// Every slot is free, waits for a die, or is being programmed.
+    /// Checks that every slot is free, waits for a die, or is being programmed.
     fn check(&self) {
         let buffer = &self.buffer;
         let taken: usize = buffer.taken.iter().map(|taken| taken.units.len()).sum();
@@ -106,7 +108,7 @@ fn a_write_waits_for_room_and_the_first_comes_first() {
     bench.write(100, 12);
     bench.write(200, 1);
     assert_eq!(bench.finished(), 1);
-    // Eight slots are free then, and six units wait: the third write's is the last.
+    // Eight slots are free then, and six units wait: the last one is that of the third write.
     assert!(bench.program(Die(0)));
     bench.check();
     assert_eq!(bench.finished(), 1);
@@ -143,7 +145,7 @@ fn a_flush_waits_for_what_came_before_it_and_for_nothing_else() {
     bench.arrive(Command::flush(0));
     bench.write(90, 3);
     assert_eq!(bench.finished(), 3);
-    // Six units are to go although they are no page; those behind the last flush complete it.
+    // Six units must be programmed although they are less than a page; units after the last flush complete it.
     assert!(bench.program(Die(0)));
     assert_eq!(bench.finished(), 2);
     assert!(!bench.program(Die(0)));

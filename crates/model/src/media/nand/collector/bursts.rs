@@ -1,9 +1,10 @@
-//! Collection in bursts: all dies begin when what they have earned is used up, and stop when they have earned enough.
+//! Garbage collection (GC) in bursts: all dies start when the space that they have earned is used up, and stop when
+//! they have earned enough.
 //!
-//! In a burst a die takes few pages of host data, more of them the more writes wait; a small buffer then fills, and writes
-//! stall for milliseconds. Between bursts it takes what it has earned and copies nothing.
+//! During a burst, a die takes few pages of host data, and more of them the more writes wait; a small buffer then
+//! fills, and writes stall for milliseconds. Between bursts it takes the pages that it has earned and copies nothing.
 //!
-//! Leaves out: that drives near saturation throttle to the recent rate instead of stopping.
+//! Not modelled: drives near saturation throttle to the recent rate instead of stopping.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,20 +12,20 @@ use alloc::vec::Vec;
 use super::super::config;
 use crate::ftl::Die;
 
-/// Where the drive is between two bursts.
+/// Position of the drive in the cycle of bursts.
 #[derive(Clone, Debug)]
 pub(super) struct Bursts {
     config: config::Bursts,
-    /// What a page of host data takes of a die's budget.
+    /// Price of a page of host data in a die's budget.
     price: i64,
-    /// Budgets of all dies together, now, when a burst begins, and when it ends.
+    /// Sum of the budgets of all dies: now, when a burst begins, and when it ends.
     earned: i64,
     least: i64,
     most: i64,
     active: bool,
-    /// It has begun or ended, and the dies have not been asked since.
+    /// Whether a burst has begun or ended, and the dies have not been checked since.
     turned: bool,
-    /// By die: pages of copies since its last page of host data.
+    /// By die: number of pages of copies since its last page of host data.
     copied: Vec<u32>,
 }
 
@@ -43,14 +44,14 @@ impl Bursts {
         }
     }
 
-    /// Begins anew between bursts, with what dies have earned.
+    /// Restarts between two bursts, with the budgets of the dies.
     pub(super) fn begin(&mut self, budgets: impl Iterator<Item = i64>) {
         self.count(budgets);
         self.active = false;
         self.turned = false;
     }
 
-    /// Pages that a burst earns a die.
+    /// Returns the pages that a burst earns per die.
     pub(super) fn pages(&self) -> u32 {
         self.config.pages
     }
@@ -60,8 +61,8 @@ impl Bursts {
         self.active && budget < 2 * i64::from(self.config.pages) * self.price
     }
 
-    /// Whether a die with this budget takes a page of host data that it has earned, while so many writes wait. A die that
-    /// does not collect copies nothing, so that its pages have nothing to wait for.
+    /// Whether a die with this budget takes a page of host data that it has earned, while `waiting` writes wait. A die
+    /// that does not collect copies nothing, so its host pages need not wait for copies.
     pub(super) fn lets(&self, die: Die, budget: i64, waiting: usize) -> bool {
         if !self.collects(budget) {
             return true;
@@ -72,13 +73,13 @@ impl Bursts {
         u64::from(self.copied[die.index()]) >= pages
     }
 
-    /// What of a die's budget counts: no more than a burst is to earn it. One that has no block for the host earns on, and
-    /// must keep no burst off.
+    /// Returns the part of a die's budget that counts: at most what a burst should earn. A die without a block for the
+    /// host continues to earn, and must not prevent a burst.
     fn counts(&self, budget: i64) -> i64 {
         budget.min(i64::from(self.config.pages) * self.price)
     }
 
-    /// A die's budget has changed, not by a page of host data. Between bursts that does not count.
+    /// A die's budget has changed, other than by a page of host data. Between bursts this does not count.
     pub(super) fn earn(&mut self, before: i64, now: i64) {
         if !self.active {
             return;
@@ -98,8 +99,8 @@ impl Bursts {
         !self.active && self.earned < self.least
     }
 
-    /// Counts anew what the dies have earned, with what they earned between bursts (in idle time, or because they found no
-    /// victim), and begins a burst if that is used up.
+    /// Recomputes the earned budgets of the dies, including what they earned between bursts (in idle time, or because
+    /// they found no victim), and begins a burst if these are used up.
     pub(super) fn begin_if_spent(&mut self, budgets: impl Iterator<Item = i64>) {
         self.count(budgets);
         if self.earned < self.least {
@@ -109,7 +110,7 @@ impl Bursts {
         }
     }
 
-    /// Spreads the dies' next pages of host data over time: they would all be due at once.
+    /// Distributes the dies' next pages of host data over time, because they would all be due at once.
     fn take_turns(&mut self) {
         let dies = self.copied.len() as u64;
         for (die, copied) in (0..).zip(&mut self.copied) {
@@ -117,7 +118,7 @@ impl Bursts {
         }
     }
 
-    /// Counts anew what dies have earned.
+    /// Recomputes the earned budgets of the dies.
     fn count(&mut self, budgets: impl Iterator<Item = i64>) {
         self.earned = budgets.map(|budget| self.counts(budget)).sum();
     }
@@ -128,12 +129,12 @@ impl Bursts {
         *copied = copied.saturating_add(1);
     }
 
-    /// A die has nothing to copy: no page of host data has to wait for that.
+    /// A die has nothing to copy: its host pages need not wait for copies.
     pub(super) fn give_up(&mut self, die: Die) {
         self.copied[die.index()] = u32::MAX;
     }
 
-    /// Whether a burst has begun or ended since this was asked last.
+    /// Returns whether a burst has begun or ended since the last call.
     pub(super) fn take_turn(&mut self) -> bool {
         core::mem::take(&mut self.turned)
     }
@@ -151,7 +152,7 @@ mod tests {
             yield_at: 100,
         };
         let mut bursts = Bursts::new(&config, 2, 10);
-        // Of a die that is far ahead only three pages count.
+        // For a die that is far ahead, only three pages count.
         bursts.begin([10, 400].into_iter());
         assert!(!bursts.collects(0) && bursts.lets(Die(0), 0, 0));
         bursts.earn(0, 50);
@@ -163,7 +164,7 @@ mod tests {
         assert!(bursts.take_turn() && !bursts.take_turn());
         assert_eq!(bursts.copied, [0, 2]);
         bursts.copied = vec![0, 0];
-        // Now a die copies four pages for one of the host, two while half as many writes wait as make it yield.
+        // Now a die copies four pages per host page; two, while half of `yield_at` writes wait.
         assert!(bursts.collects(59) && !bursts.collects(60));
         for (copied, waiting) in [(0, 100), (1, 75), (2, 50), (4, 0)] {
             while bursts.copied[0] < copied {
@@ -189,12 +190,12 @@ mod tests {
         };
         let mut bursts = Bursts::new(&config, 2, 10);
         bursts.begin([0, 0].into_iter());
-        // Both have earned much since; none would collect, so a burst would never end.
+        // Both have earned much since then; none would collect, so a burst would never end.
         assert!(bursts.pay(Die(0), 500, 490));
         bursts.begin_if_spent([490, 500].into_iter());
         assert!(!bursts.active && !bursts.take_turn());
         assert!(!bursts.pay(Die(0), 490, 480));
-        // Nor does one die that is far ahead wait in a burst that others need.
+        // A burst that other dies need does not wait for one die that is far ahead, either.
         bursts.begin_if_spent([0, 10].into_iter());
         assert!(bursts.active && !bursts.lets(Die(0), 59, 0));
         assert!(!bursts.collects(60) && bursts.lets(Die(0), 60, 0));

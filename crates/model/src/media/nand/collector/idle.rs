@@ -1,19 +1,19 @@
-//! Idle time: when the drive notices that it has some, and what it is for.
+//! Detection and use of idle time.
 //!
-//! A drive that has had no command for a while empties a volatile buffer, and its dies collect ahead of need until the
-//! next command.
+//! A drive that has received no command for a while empties a volatile buffer, and its dies collect in the background
+//! until the next command.
 
 use super::super::config::NandConfig;
 use super::super::front::Front;
 use crate::time::{Span, Time};
 
-/// What is known of the drive's idleness.
+/// State of the drive's idleness.
 #[derive(Clone, Debug)]
 pub(super) struct Idle {
-    /// From so long without a command on.
+    /// Time without a command after which the drive is idle.
     after: Span,
     collects_ahead: bool,
-    /// A timer is among the events.
+    /// Whether a timer event is pending.
     timer_set: bool,
     noticed: bool,
     background: bool,
@@ -34,7 +34,7 @@ impl Idle {
         self.collects_ahead
     }
 
-    /// Whether dies collect ahead of need.
+    /// Whether dies collect in the background.
     #[inline]
     pub(super) fn background(&self) -> bool {
         self.background
@@ -44,15 +44,15 @@ impl Idle {
         self.background = true;
     }
 
-    /// A command comes.
+    /// A command arrives.
     #[inline]
     pub(super) fn end(&mut self) {
         self.noticed = false;
         self.background = false;
     }
 
-    /// When the timer should look, if it is to be set now: nothing is in flight, idleness has not been noticed yet, and
-    /// there is a use for it.
+    /// Returns the time for the timer, if it must be set now: no command is in flight, idleness has not been detected
+    /// yet, and idle time can be used.
     #[inline]
     pub(super) fn arm(&mut self, now: Time, buffered: bool, front: &Front) -> Option<Time> {
         let used = self.collects_ahead || buffered;
@@ -60,11 +60,11 @@ impl Idle {
             return None;
         }
         self.timer_set = true;
-        // Later than now: an event must not cause one at its own time.
+        // Later than now: an event must not cause another one at its own time.
         Some((front.last_command() + self.after).max(now + Span::from_ns(1)))
     }
 
-    /// The timer is due: whether the drive has been idle for long enough.
+    /// The timer is due: returns whether the drive has been idle for long enough.
     pub(super) fn notice(&mut self, now: Time, front: &Front) -> bool {
         self.timer_set = false;
         if front.depth() > 0 || now.since(front.last_command()) < self.after {

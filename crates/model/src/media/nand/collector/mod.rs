@@ -1,12 +1,12 @@
-//! Garbage collection of the dies, one page at a time: sense a page of the victim, gather its valid units, program a page
-//! of copies when one is full, erase the block when all its copies are safe.
+//! Garbage collection (GC) of the dies, one page at a time. A die senses a page of the victim, gathers its valid units,
+//! programs a page of copies when one is full, and erases the block when all its copies are programmed.
 //!
-//! A die short of free blocks takes host pages only as fast as collection earns them ([`crate::ftl::Collecting`]), and
-//! collects no further ahead than a few pages. So the work is spread evenly, is the same at light and at heavy load, and
-//! cannot deadlock, because one block is kept back for copies.
+//! A die that is short of free blocks takes host pages only as fast as GC frees space for them
+//! ([`crate::ftl::Collecting`]), and collects only a few pages further ahead. The work is therefore spread evenly, is
+//! independent of the load, and cannot deadlock, because one block is reserved for copies.
 //!
-//! Each unit that is moved also costs the firmware time, and there is one firmware for all dies: with many dies that,
-//! and not they, bounds how much a drive can write at random (`docs/decisions/0041-firmware-costs.md`).
+//! Each moved unit also costs firmware time, and one firmware serves all dies. With many dies the firmware, not the
+//! dies, limits a drive's random write rate (`docs/decisions/0041-firmware-costs.md`).
 
 mod bursts;
 mod idle;
@@ -26,15 +26,15 @@ use crate::time::{Span, Time};
 use bursts::Bursts;
 use idle::Idle;
 
-/// Collection of one die.
+/// GC of one die.
 #[derive(Clone, Debug)]
 struct DieCollection {
     collecting: Collecting,
-    /// When the firmware has dealt with the units that were sensed last.
+    /// When the firmware has processed the units that were sensed last.
     moved: Time,
 }
 
-/// Garbage collection of all dies.
+/// GC of all dies.
 #[derive(Clone, Debug)]
 pub(super) struct Collector {
     shape: Shape,
@@ -42,10 +42,10 @@ pub(super) struct Collector {
     dies: Vec<DieCollection>,
     /// Dies that could not collect although they are short of blocks.
     starved: DieSet,
-    /// The firmware's part.
+    /// Firmware time for moving units.
     mover: Station,
     idle: Idle,
-    /// If it does not spread its work evenly.
+    /// State of bursts, if the firmware does not spread GC evenly.
     bursts: Option<Bursts>,
 }
 
@@ -70,14 +70,15 @@ impl Collector {
         collector
     }
 
-    /// Counts what has been earned.
+    /// Initialises bursts with the earned budgets.
     fn begin_bursts(&mut self) {
         if let Some(bursts) = &mut self.bursts {
             bursts.begin(self.dies.iter().map(|die| die.collecting.budget));
         }
     }
 
-    /// Lets the drive be anywhere between two bursts, by a draw of this seed: a warm-up ends where a burst begins.
+    /// Puts the drive at a random position between two bursts, drawn with this seed: a warm-up ends where a burst
+    /// begins.
     pub(super) fn draw_phase(&mut self, seed: u64) {
         let Some(bursts) = &self.bursts else {
             return;
@@ -91,14 +92,14 @@ impl Collector {
         self.begin_bursts();
     }
 
-    /// Whether a burst has begun or ended since this was asked last: then all dies may have something else to do.
+    /// Returns whether a burst has begun or ended since the last call: all dies may then have other work.
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
         let bursts = self.bursts.as_mut();
         bursts.is_some_and(Bursts::take_turn)
     }
 
-    /// Lets each die go on collecting where writing without time has stopped.
+    /// Makes each die continue GC where writing without time has stopped.
     pub(super) fn go_on(&mut self, collecting: &[Collecting]) {
         for (die, at) in self.dies.iter_mut().zip(collecting) {
             die.collecting.go_on_from(at);
@@ -106,16 +107,16 @@ impl Collector {
         self.begin_bursts();
     }
 
-    // What the host may have.
+    // Budget of the host.
 
-    /// What a page of host data takes from a die's budget.
+    /// Returns the price of a page of host data in a die's budget.
     #[inline]
     fn page_price(&self) -> i64 {
         page_price(&self.shape)
     }
 
-    /// Whether a die may take a page of host data now, while so many writes wait for the buffer: it has one, and if blocks
-    /// are short collection has earned it, and does not go before it.
+    /// Whether a die may take a page of host data now, while `waiting` writes wait for the buffer. It must have a page
+    /// and, if blocks are short, GC must have earned that page and must not have priority.
     #[inline]
     pub(super) fn may_program(&self, die: Die, waiting: usize, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
@@ -140,7 +141,7 @@ impl Collector {
         }
     }
 
-    /// The host has taken what a die has earned, as it does where it waits for collection.
+    /// The host has used what a die has earned, as it does when it waits for GC.
     pub(super) fn spend_budget(&mut self, die: Die) {
         let price = self.page_price();
         let budget = &mut self.dies[die.index()].collecting.budget;
@@ -149,13 +150,13 @@ impl Collector {
         self.earn(die, before);
     }
 
-    /// Slots that collecting the last victim of a die frees.
+    /// Returns the slots that collecting the last victim of a die frees.
     pub(super) fn gain(&self, die: Die) -> u64 {
         self.dies[die.index()].collecting.gain()
     }
 
-    /// Slots that a die programs, in the mean, when it ends what it was doing for collection at time zero: it programs, senses
-    /// and erases in turn, and only in the first case it has programmed a page.
+    /// Returns the mean number of slots that a die has programmed when it ends its GC work at time zero. It programs,
+    /// senses and erases in turn, and has programmed a page only in the first case.
     pub(super) fn share_programmed(&self, die: Die, timing: &Timing) -> u32 {
         let (slots, block) = (self.shape.page_slots, f64::from(self.shape.block_slots));
         let kept = (block - self.gain(die) as f64) / block;
@@ -165,11 +166,11 @@ impl Collector {
         libm::round(f64::from(slots) * programs / all) as u32
     }
 
-    // The steps of collection.
+    // Steps of GC.
 
-    /// Whether collection should take a step: it owes some to the host, lags behind, or has time. What
-    /// changes that is what the die does itself; else who changes it tells the array (`Array::forget_reads_only`): the first
-    /// write, and idle time.
+    /// Whether GC should execute a step: it owes space to the host, is behind, or has idle time. Changes of this result
+    /// by the die's own work are covered; for other changes, which are the first write and idle time, the array must be
+    /// informed (`Array::forget_reads_only`).
     pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
         let owes = ftl.wants_collection(die)
@@ -177,11 +178,11 @@ impl Collector {
                 None => budget < AHEAD_PAGES * ftl.host_price(die),
                 Some(bursts) => bursts.collects(budget),
             };
-        // What the host has earned it must also find a block for.
+        // For the space that the host has earned, there must also be a block.
         owes || ftl.host_waits(die) || self.idle.background()
     }
 
-    /// Does the next step on an idle die that has time, if it can; whether it is at work now.
+    /// Executes the next step on an idle die that has time, if possible; returns whether it is working now.
     pub(super) fn collect(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
         loop {
             let state = &mut self.dies[die.index()];
@@ -196,7 +197,7 @@ impl Collector {
                 return self.program_copies(now, die, shared);
             }
             if state.collecting.victim.is_none() && !self.next_victim(die, &mut shared.ftl) {
-                // Nothing more to read: what has been gathered goes out as a padded page.
+                // Nothing more to read: gathered units are programmed in a padded page.
                 if self.dies[die.index()].collecting.gathered.is_empty() {
                     return false;
                 }
@@ -213,7 +214,7 @@ impl Collector {
         let free = ftl.free_blocks(die) + collecting.emptied.len() as u32;
         let ahead = self.idle.background() && free < self.config.background_free;
         let short = ftl.wants_collection(die) || ahead;
-        // Blocks of one bit a cell are emptied when there is time, or when the host waits for that.
+        // pSLC blocks are emptied when there is time, or when the host waits for that.
         let fold =
             !short && ftl.slc_blocks(die) > 0 && (self.idle.background() || ftl.host_waits(die));
         if !short && !fold {
@@ -228,7 +229,8 @@ impl Collector {
             if fold {
                 return false;
             }
-            // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
+            // Nothing to earn: the host may use the remaining space, and the die checks again when no other die can
+            // take a page.
             self.starved.insert(die);
             let before = collecting.budget;
             collecting.give_up(ftl.host_price(die));
@@ -244,7 +246,7 @@ impl Collector {
         true
     }
 
-    /// The budget of a die was this, and may have changed.
+    /// The budget of a die had this value, and may have changed.
     #[inline]
     fn earn(&mut self, die: Die, before: i64) {
         if let Some(bursts) = &mut self.bursts {
@@ -252,7 +254,7 @@ impl Collector {
         }
     }
 
-    /// Senses the next page of the victim that holds valid units; false if the victim has none left.
+    /// Senses the next page of the victim that contains valid units; false if the victim has none left.
     fn sense_victim(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
         shared.ftl.catch_up();
         let collecting = &mut self.dies[die.index()].collecting;
@@ -270,8 +272,8 @@ impl Collector {
         true
     }
 
-    /// A page of the victim has been sensed: the firmware looks its units up and books their new places. Until then the
-    /// die collects no further; it does all else.
+    /// A page of the victim has been sensed: the firmware looks its units up and records their new locations. Until
+    /// then the die executes no further GC step, but all other work.
     pub(super) fn sensed(&mut self, now: Time, die: Die, shared: &mut Shared) {
         let units = self.dies[die.index()].collecting.sensing;
         let service = self.config.per_unit * u64::from(units);
@@ -333,7 +335,7 @@ impl Collector {
         ftl.page_programmed(base);
     }
 
-    /// Lets dies that found no victim look again.
+    /// Makes dies that found no victim check again.
     pub(super) fn retry_starved(&mut self, now: Time, shared: &mut Shared) {
         let mut from = Die(0);
         while let Some(die) = self.starved.next(from) {
@@ -342,7 +344,7 @@ impl Collector {
             // It collects now or has nothing to do, as before.
             if shared.array.vacant(die) {
                 self.collect(now, die, shared);
-                // What it has given up to earn it may use.
+                // It may use the budget that it has given up earning.
                 shared.array.ask_again(die);
             }
         }
@@ -350,14 +352,14 @@ impl Collector {
 
     // Idle time.
 
-    /// A command comes.
+    /// A command arrives: idle time ends.
     #[inline]
     pub(super) fn command_comes(&mut self) {
         self.idle.end();
     }
 
-    /// Sets the timer that notices idleness, if it has not been noticed since the last command. `buffered` tells whether
-    /// the buffer has a use for idle time.
+    /// Sets the timer that detects idleness, if it has not been detected since the last command. `buffered`: whether
+    /// the buffer can use idle time.
     #[inline]
     pub(super) fn arm_timer(&mut self, now: Time, buffered: bool, shared: &mut Shared) {
         if let Some(at) = self.idle.arm(now, buffered, &shared.front) {
@@ -365,17 +367,17 @@ impl Collector {
         }
     }
 
-    /// The timer is due; whether the drive has been idle for long enough.
+    /// The timer is due; returns whether the drive has been idle for long enough.
     pub(super) fn notices_idleness(&mut self, now: Time, shared: &Shared) -> bool {
         self.idle.notice(now, &shared.front)
     }
 
-    /// Whether dies collect ahead of need in idle time.
+    /// Whether dies collect in the background in idle time.
     pub(super) fn collects_ahead(&self) -> bool {
         self.idle.collects_ahead()
     }
 
-    /// Dies collect ahead of need until the next command.
+    /// Dies collect in the background until the next command.
     pub(super) fn begin_background(&mut self) {
         self.idle.begin_background();
     }
@@ -383,7 +385,7 @@ impl Collector {
 
 #[cfg(test)]
 impl Collector {
-    /// How far each die has come, for tests.
+    /// Returns the state of each die, for tests.
     pub(super) fn progress(&self) -> impl Iterator<Item = &Collecting> {
         self.dies.iter().map(|die| &die.collecting)
     }
@@ -397,7 +399,8 @@ mod tests {
     use crate::media::nand::Nand;
     use crate::media::nand::tests::small;
 
-    /// The collector of a steady drive whose dies are all short of blocks and have earned nothing, and what it needs.
+    /// The collector of a steady drive whose dies are all short of blocks and have earned nothing, with the state that
+    /// it needs.
     fn steady() -> (Collector, Shared) {
         let config = small();
         let Nand { shared, .. } = Nand::new(config.clone(), Precondition::Steady, 1);
@@ -408,12 +411,12 @@ mod tests {
         (collector, shared)
     }
 
-    /// Does the next step if the die should.
+    /// Executes the next step if the die should.
     fn work(collector: &mut Collector, now: Time, die: Die, shared: &mut Shared) -> bool {
         collector.should_collect(die, &shared.ftl) && collector.collect(now, die, shared)
     }
 
-    /// Lets a die that does nothing else take steps while it should; returns when it has nothing to do.
+    /// Executes steps of a die without other work while it should; returns when it has nothing to do.
     fn collect(collector: &mut Collector, shared: &mut Shared, die: Die, mut now: Time) -> Time {
         loop {
             let idle = shared.array.vacant(die) && !work(collector, now, die, shared);
@@ -456,7 +459,7 @@ mod tests {
             collector.pay(die, &shared.ftl);
             taken += 1;
         }
-        // A few pages are kept ready, and the page looked at last may have earned some more.
+        // A few pages are kept ready, and the page examined last may have earned more.
         let ahead = AHEAD_PAGES..AHEAD_PAGES + 2;
         assert!(ahead.contains(&taken), "{taken} pages");
         // No other die has earned anything by that.
@@ -477,7 +480,7 @@ mod tests {
             );
             collector.pay(die, &shared.ftl);
             paid += 1;
-            // The host's page is one of padding here: what counts is the room it takes.
+            // The host's page is padding here: only the space that it uses matters.
             let page = shared.ftl.take_page(die, Writer::Host);
             let first = page.expect("it may be programmed");
             for further in 0..shared.ftl.shape().page_slots {
@@ -489,7 +492,7 @@ mod tests {
         let moved = shared.ftl.traffic().moved - before.moved;
         let freed = 6 * u64::from(shape.block_slots) - moved;
         let used = paid * u64::from(shape.page_slots);
-        // Both sides are ahead by no more than a block, in which the die is somewhere.
+        // Both sides differ by at most one block, which the die is processing.
         let apart = freed.abs_diff(used);
         assert!(apart < u64::from(shape.block_slots), "{freed} and {used}");
         shared.ftl.check();

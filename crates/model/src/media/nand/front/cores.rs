@@ -1,9 +1,9 @@
-//! A controller's cores, or lanes, among which it parts by address what it does to read from the medium.
+//! Cores (or lanes) of a controller, which share by address the work for reads from the medium.
 //!
-//! What is in flight is never spread evenly over them, so reads wait longer, and more differently, than for one processor
-//! that is as fast as all of them. A command takes its time once, before its first sense; commands pass each other. Leaves
-//! out: writes, what is in the controller's memory already, and a command's senses beyond its first. How firmware parts its
-//! work is not published; `docs/decisions/0100` has what speaks for it.
+//! Outstanding commands are never spread evenly over the cores, so reads wait longer, and with more variation, than for
+//! a single processor with the speed of all of them. A command is delayed once, before its first sense; commands can
+//! overtake each other. Not modelled: writes, data that is in the controller's memory, and senses of a command beyond
+//! its first. How firmware divides its work is not published; `docs/decisions/0100` gives the evidence.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,8 +13,8 @@ use crate::ftl::UNIT;
 use crate::media::nand::config::Cores;
 use crate::time::{Span, Time};
 
-/// Which core works on the command that begins here. Multiples of the golden section spread neighbours and all strides
-/// evenly over any number of cores.
+/// Returns the core for a command that begins at this offset. Multiples of the golden section spread neighbours and all
+/// strides evenly over any number of cores.
 #[inline]
 fn core_of(offset: u64, cores: usize) -> usize {
     let spread = (offset / u64::from(UNIT)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -36,13 +36,13 @@ impl ReadCores {
         }
     }
 
-    /// A command that begins at `offset` comes to its core at `now`; returns when it leaves.
+    /// A command that begins at `offset` arrives at its core at `now`; returns when it leaves.
     pub(super) fn book(&mut self, now: Time, offset: u64) -> Time {
         let core = core_of(offset, self.cores.len());
         self.cores[core].book(now, self.per_read).1
     }
 
-    /// For how long the busiest has worked.
+    /// Returns the busy time of the busiest core.
     pub(super) fn busiest(&self, now: Time) -> Span {
         let busy = self.cores.iter().map(|core| core.busy(now));
         busy.max().unwrap_or(Span::ZERO)

@@ -1,4 +1,4 @@
-//! The commands in flight, by their ids, which are small and used again.
+//! Outstanding commands, by their ids, which are small and reused.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -7,21 +7,21 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::time::{Span, Time};
 
-/// A command in flight.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) command: Command,
     pub(super) submitted: Time,
     /// When its last segment was admitted to the buffer; for writes that wait for the medium.
     pub(super) admitted: Time,
-    /// Pieces that have not finished.
+    /// Number of pieces that have not finished.
     pub(super) left: u32,
-    /// What will be answered; its time from when that is known.
+    /// Completion of the command; its time is valid once it is known.
     pub(super) answer: Completion,
 }
 
 impl Entry {
-    /// One of its pieces is done; whether it was the last.
+    /// Counts a finished piece; returns whether it was the last.
     #[inline]
     pub(super) fn piece_done(&mut self) -> bool {
         debug_assert!(self.left > 0, "a piece too many of {:?}", self.command);
@@ -29,7 +29,7 @@ impl Entry {
         self.left == 0
     }
 
-    /// Explains what it spent before its data arrived at the dies or the buffer, `link` of it for the link.
+    /// Attributes the time before its data arrived at the dies or the buffer, `link` of it to the link.
     #[inline]
     pub(super) fn explain_way_down(&mut self, link: Span, dispatched: Time, arrived: Time) {
         let anatomy = &mut self.answer.anatomy;
@@ -39,7 +39,7 @@ impl Entry {
     }
 }
 
-/// Commands by id. An index that is not in flight panics.
+/// Outstanding commands by id. Indexing an id that is not outstanding panics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     entries: Vec<Option<Entry>>,
@@ -70,7 +70,7 @@ impl InFlight {
         self.depth += 1;
     }
 
-    /// It has been answered.
+    /// Removes a completed command.
     #[inline]
     pub(super) fn remove(&mut self, id: CommandId) {
         match self.entries.get_mut(id as usize) {

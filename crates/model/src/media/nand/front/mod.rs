@@ -1,11 +1,12 @@
-//! The drive's front: controller, link, commands in flight and their segments.
+//! The drive's front end: controller, link, outstanding commands and their segments.
 //!
-//! The controller takes a command apart into segments of at most the largest transfer. Read segments go on to the
-//! reader, those of writes over the link to the buffer; a command that moves no data reaches the buffer in its turn as
-//! a write segment without bytes. What has been answered leaves in order of time.
+//! The controller splits a command into segments of at most the largest transfer. Read segments go to the reader, those
+//! of writes over the link to the buffer. A command without data transfer reaches the buffer in order, as a write
+//! segment without bytes. Completed commands are returned in order of time.
 //!
-//! Stations are booked when something arrives at them. The link inwards is booked from the controller: its only feed is
-//! that first-in-first-out server, so order is kept. Leaves out: doorbells and fetches one by one, which are a constant.
+//! Stations are booked when a segment arrives at them. The inbound link is booked from the controller: its only source
+//! is that first-in-first-out server, so the order is kept. Not modelled: separate doorbells and fetches, which are a
+//! constant.
 
 mod cores;
 mod in_flight;
@@ -29,10 +30,10 @@ use in_flight::InFlight;
 use pace::Pacer;
 pub(super) use segment::Segment;
 
-/// Room of each queue at first.
+/// Initial capacity of each queue.
 const FEW: usize = 16;
 
-/// How many 4 KiB units a range touches.
+/// Returns the number of 4 KiB units that a range overlaps.
 #[inline]
 fn units_touched(offset: u64, bytes: u64) -> u32 {
     let unit = u64::from(UNIT);
@@ -52,27 +53,27 @@ pub(super) struct Front {
     config: Controller,
     capacity: Capacity,
     controller: Station,
-    /// Its cores, if it parts reads among several.
+    /// Cores of the controller, if it divides reads among several.
     cores: Option<ReadCores>,
-    /// The firmware's part in what is no read; it falls behind the controller by the firmware's pauses.
+    /// Firmware time for commands other than reads; it lags behind the controller by the firmware's pauses.
     intake: Station,
-    /// Holds writes back, if the firmware does.
+    /// Delays writes, if the firmware does.
     pacer: Option<Pacer>,
     link_in: Station,
     link_out: Station,
-    /// Read segments on their way to the reader, write segments to the buffer, and completions.
+    /// Read segments on their way to the reader, write segments on their way to the buffer, and completions.
     reads: Agenda<Segment>,
     writes: Agenda<Segment>,
     read_done: Agenda<CommandId>,
     write_done: Agenda<CommandId>,
-    /// How much longer than its least the fixed part of a write takes.
+    /// Random addition to the fixed latency of a write.
     spread: Stream,
-    /// The first time in these four.
+    /// The earliest time in these four queues.
     next: Time,
     commands: InFlight,
     last_command: Time,
     bytes: HostBytes,
-    /// Time the link took for data that have come in.
+    /// Link time of inbound data.
     taken_in: Span,
 }
 
@@ -107,19 +108,19 @@ impl Front {
         self.capacity
     }
 
-    /// Whether it holds writes back to a pace.
+    /// Whether it paces writes.
     pub(super) fn paces(&self) -> bool {
         self.pacer.is_some()
     }
 
-    /// From now on a unit of a write takes so long of the array.
+    /// Sets the array time of a unit of a write.
     pub(super) fn set_pace(&mut self, interval: Span) {
         if let Some(pacer) = &mut self.pacer {
             pacer.tell(interval);
         }
     }
 
-    /// A command comes in; returns whether it will be refused.
+    /// A command arrives; returns whether it will be rejected.
     #[inline]
     pub(super) fn accept(&mut self, now: Time, command: &Command) -> bool {
         let refused = self.refuses(command);
@@ -142,8 +143,8 @@ impl Front {
                 || (command.offset | u64::from(command.bytes)) & within_block != 0)
     }
 
-    /// Books the controller for a command whose data will move, and sends its segments on; of a read of one page the place
-    /// is `foreseen`.
+    /// Books the controller for a command with data transfer, and sends its segments; `foreseen` is the location for a
+    /// read of one page.
     pub(super) fn dispatch(&mut self, now: Time, command: &Command, foreseen: Foreseen) {
         match command.op {
             Op::Read => self.bytes.read += u64::from(command.bytes),
@@ -154,7 +155,7 @@ impl Front {
         let mut offset = command.offset;
         let mut pieces = 0;
         while offset < command.end() {
-            // Segments end where the drive's largest transfer would end, as a driver would cut them.
+            // Segments end at multiples of the drive's largest transfer, as if split by a driver.
             let bytes = (command.end() - offset).min(u64::from(self.config.max_transfer));
             let units = units_touched(offset, bytes);
             let service = if write {
@@ -183,7 +184,7 @@ impl Front {
                 let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
                 let taken_in = self.config.write_issue_interval * u64::from(units - 1);
                 let came = self.link_in.book(dispatched, transfer).1;
-                // A small one may pass a large one that is still being taken in.
+                // A small one may overtake a large one that is still being received.
                 let at = came.max(dispatched + taken_in);
                 self.next = self.next.min(at);
                 self.writes.insert(at, segment(at));
@@ -197,7 +198,7 @@ impl Front {
         self.commands[command.id].left = pieces;
     }
 
-    /// The same for a flush, a deallocation, or what will be refused.
+    /// Books the controller for a flush, a deallocation, or a command that will be rejected.
     pub(super) fn dispatch_without_data(&mut self, now: Time, id: CommandId) {
         let service = self.config.per_write;
         let (waits, _) = self.controller.book(now, service);
@@ -218,13 +219,13 @@ impl Front {
         self.writes.insert(at, segment);
     }
 
-    /// When a segment arrives or a command is answered next.
+    /// Returns when the next segment arrives or the next command completes.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// Looks for the first time again, where what had it may have gone.
+    /// Updates the earliest time, after an entry may have been removed.
     #[inline]
     fn find_next(&mut self) {
         let segments = self.reads.next().min(self.writes.next());
@@ -232,7 +233,8 @@ impl Front {
         self.next = segments.min(answers);
     }
 
-    /// The next read segment that arrives at `now`; [`Front::next`] knows after [`Front::answer`].
+    /// Removes and returns the next read segment that arrives at `now`; [`Front::next`] is updated by
+    /// [`Front::answer`].
     #[inline]
     pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
         let segment = self.reads.pop_due(now)?;
@@ -240,7 +242,8 @@ impl Front {
         Some(segment)
     }
 
-    /// The next write segment, or command without data, that arrives at `now`; likewise.
+    /// Removes and returns the next write segment, or command without data, that arrives at `now`; [`Front::next`] is
+    /// updated by [`Front::answer`].
     #[inline]
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
         let segment = self.writes.pop_due(now)?;
@@ -250,7 +253,7 @@ impl Front {
         Some(segment)
     }
 
-    /// Answers what is done at `now`.
+    /// Completes commands that are done at `now`.
     #[inline(always)]
     pub(super) fn answer(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some(id) = self.read_done.pop_due(now) {
@@ -273,25 +276,25 @@ impl Front {
             entry.answer.anatomy
         );
         debug_assert_eq!(entry.answer.at, now);
-        // At once to where it belongs: pushed, it would be copied twice. And whole: a wide load right behind a narrow store
-        // stalls.
+        // Copied directly to its destination, because `push` would copy it twice; and as a whole, because a wide load
+        // directly after a narrow store stalls.
         done.extend_from_slice(core::slice::from_ref(&entry.answer));
         self.commands.remove(id);
     }
 
-    /// A command in flight.
+    /// Returns an outstanding command.
     #[inline]
     pub(super) fn command(&self, id: CommandId) -> &Command {
         &self.commands[id].command
     }
 
-    /// When it was submitted.
+    /// Returns when a command was submitted.
     #[inline]
     pub(super) fn submitted(&self, id: CommandId) -> Time {
         self.commands[id].submitted
     }
 
-    /// Whether the command that had this id and was submitted then has been answered.
+    /// Whether the command that had this id and was submitted at that time has completed.
     #[inline]
     pub(super) fn answered(&self, id: CommandId, submitted: Time) -> bool {
         let now = self.commands.get(id);
@@ -304,26 +307,27 @@ impl Front {
         self.commands[id].left += 1;
     }
 
-    /// One of its pieces is done; whether it was the last.
+    /// A piece of a command is done; returns whether it was the last.
     #[inline]
     pub(super) fn piece_done(&mut self, id: CommandId) -> bool {
         self.commands[id].piece_done()
     }
 
-    /// Explains a part of a command's time.
+    /// Attributes a part of a command's time.
     #[inline]
     pub(super) fn explain(&mut self, id: CommandId, part: Part, lasted: Span) {
         self.commands[id].answer.anatomy.add(part, lasted);
     }
 
-    /// Explains what a command spent before its data arrived at the dies or the buffer.
+    /// Attributes the time of a command before its data arrived at the dies or the buffer.
     #[inline]
     pub(super) fn explain_way_down(&mut self, id: CommandId, dispatched: Time, arrived: Time) {
         let link = self.config.link_latency;
         self.commands[id].explain_way_down(link, dispatched, arrived);
     }
 
-    /// Sends data of a read, a piece of the command, to the host. The piece that ends last explains the command's time.
+    /// Sends data of a read, a piece of the command, to the host. The piece that ends last determines the command's
+    /// anatomy.
     #[inline(always)]
     pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, times: &Timeline) {
         let transfer = Span::per_bytes(self.config.link_ps_per_byte, u64::from(bytes));
@@ -338,7 +342,7 @@ impl Front {
         answer.at = at + latency;
         let anatomy = &mut answer.anatomy;
         if times.looked_up > Span::ZERO {
-            // That the map came from the medium is the medium's time.
+            // Time for reading the map from the medium is attributed to the medium.
             let way_down = anatomy.take(Part::Controller);
             anatomy.add(Part::Controller, way_down - times.looked_up);
             anatomy.add(Part::Medium, times.looked_up);
@@ -349,7 +353,7 @@ impl Front {
         self.read_done.push(at + latency, id);
     }
 
-    /// A command that is no read has nothing more to wait for.
+    /// A command other than a read has nothing more to wait for.
     pub(super) fn finish_write(&mut self, now: Time, id: CommandId) {
         let mut latency = self.config.write_latency;
         if self.config.write_spread != Span::ZERO {
@@ -362,20 +366,20 @@ impl Front {
         self.write_done.insert(at, id);
     }
 
-    /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.
+    /// Attributes the time of a command up to `now`, when its last segment has been admitted to the buffer.
     pub(super) fn explain_admission(&mut self, now: Time, segment: &Segment) {
         self.explain_way_down(segment.id, segment.dispatched, segment.at);
         self.explain(segment.id, Part::BufferFull, now.since(segment.at));
     }
 
-    /// Completes a command whose last step was to be let into the buffer.
+    /// Completes a command whose last step was admission to the buffer.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) {
         self.explain_admission(now, segment);
         self.finish_write(now, segment.id);
     }
 
-    /// A segment of a write with force unit access is in the buffer. The last one's way down explains the time until
-    /// here; the medium's part comes later.
+    /// A segment of a write with force unit access is in the buffer. The way of the last one determines the anatomy up
+    /// to here; the medium's part follows later.
     pub(super) fn wait_for_medium(&mut self, now: Time, segment: &Segment) {
         let command = &mut self.commands[segment.id];
         command.admitted = now;
@@ -383,7 +387,7 @@ impl Front {
         self.explain_admission(now, segment);
     }
 
-    /// A unit of a write with force unit access, taken by a die since then, is on the medium.
+    /// A unit of a write with force unit access, which a die took at `since`, is on the medium.
     pub(super) fn unit_durable(&mut self, now: Time, id: CommandId, since: Time) {
         if !self.piece_done(id) {
             return;
@@ -395,12 +399,12 @@ impl Front {
         self.finish_write(now, id);
     }
 
-    /// Old contents that a write waited for before it is acknowledged are there.
+    /// Old content that a write must merge before it is acknowledged has been read.
     pub(super) fn merged(&mut self, now: Time, id: CommandId, times: &Timeline) {
         if !self.piece_done(id) {
             return;
         }
-        // The unit waited for room from its arrival at the buffer until the sense was queued.
+        // The unit waited for space from its arrival at the buffer until the sense was queued.
         self.explain_way_down(id, times.dispatched, times.entered);
         let for_room = times.arrived.since(times.entered);
         self.explain(id, Part::BufferFull, for_room);
@@ -408,13 +412,13 @@ impl Front {
         self.finish_write(now, id);
     }
 
-    /// Books the controller for a sense beyond a command's first; returns when that leaves it.
+    /// Books the controller for a sense beyond a command's first; returns when it leaves the controller.
     #[inline]
     pub(super) fn book_sense(&mut self, now: Time) -> Time {
         self.controller.book(now, self.config.per_read).1
     }
 
-    /// The first sense of a command, from this segment, is wanted; returns when its core has done what it does for it.
+    /// The first sense of a command, from this segment, is wanted; returns when its core has processed it.
     #[inline]
     pub(super) fn book_core(&mut self, now: Time, segment: &Segment) -> Time {
         match &mut self.cores {
@@ -425,18 +429,18 @@ impl Front {
         }
     }
 
-    /// When the controller has nothing to do any more.
+    /// Returns when the controller becomes idle.
     #[inline]
     pub(super) fn controller_free_at(&self) -> Time {
         self.controller.free_at()
     }
 
-    /// The firmware saves its tables: what has not left the controller waits, and so does what comes.
+    /// The firmware saves its tables: commands that have not left the controller wait, and so do later ones.
     pub(super) fn pause(&mut self, now: Time, length: Span) {
         self.intake.stop(now, length);
         self.link_in.stop(now, length);
         let left = now + self.config.link_latency;
-        // A large one that has left may now come before small ones that would have passed it.
+        // A large one that has left may now come before small ones that would have overtaken it.
         self.writes.change(|at, segment| {
             if segment.dispatched > left {
                 segment.dispatched += length;
@@ -447,13 +451,13 @@ impl Front {
         self.find_next();
     }
 
-    /// Commands in flight.
+    /// Returns the number of outstanding commands.
     #[inline]
     pub(super) fn depth(&self) -> u32 {
         self.commands.depth()
     }
 
-    /// When the last command came.
+    /// Returns when the last command arrived.
     #[inline]
     pub(super) fn last_command(&self) -> Time {
         self.last_command
@@ -463,14 +467,14 @@ impl Front {
         self.bytes
     }
 
-    /// Busy time of the controller, or of the busiest of its cores if that is more.
+    /// Returns the busy time of the controller, or of its busiest core if that is longer.
     pub(super) fn controller_busy(&self, now: Time) -> Span {
         let cores = self.cores.as_ref();
         let busiest = cores.map_or(Span::ZERO, |cores| cores.busiest(now));
         self.controller.busy(now).max(busiest)
     }
 
-    /// Busy time of the direction of the link that was busier.
+    /// Returns the busy time of the busier direction of the link, in seconds.
     pub(super) fn link_busy(&self, now: Time) -> f64 {
         let out = self.link_out.busy(now);
         self.taken_in.seconds().max(out.seconds())
@@ -486,7 +490,7 @@ mod tests {
         Front::new(&small(), 1)
     }
 
-    /// All write segments that are under way, by command and when they arrive.
+    /// Returns all write segments in progress, by command and arrival time.
     fn arrivals(front: &mut Front) -> Vec<(CommandId, u64)> {
         let mut all = Vec::new();
         while front.next() != Time::NEVER {
@@ -550,7 +554,7 @@ mod tests {
                 front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
             }
             if paused {
-                // Each takes the controller 2 us: three have left it.
+                // Each takes 2 us of the controller: three have left it.
                 front.pause(Time::from_ns(6_500), pause);
             }
             arrivals(&mut front)

@@ -1,24 +1,26 @@
-//! Pacing of writes: a unit is let in when the one before has had its time of the array, or up to a few units earlier.
+//! Pacing of writes: a unit is admitted when the array time of the previous one has passed, or up to a few units
+//! earlier.
 //!
-//! A bucket of `depth` units that fills at one unit an interval, kept as the time at which it would be full again
-//! (the generic cell rate algorithm of ITU-T I.371). The interval follows what writing costs, and is told from outside.
+//! A bucket of `depth` units that fills at one unit per interval, stored as the time at which it would be full again
+//! (the generic cell rate algorithm of ITU-T I.371). The interval depends on the cost of writing, and is set from
+//! outside.
 
 use super::super::config::Pace;
 use crate::time::{Span, Time};
 
-/// When the next unit may come in.
+/// State of the pacer.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     depth: u32,
     interval: Span,
-    /// When all that has been let in will have had its time.
+    /// When the array time of all admitted units will have passed.
     full: Time,
-    /// When the last units were let in.
+    /// When the last units were admitted.
     last: Time,
 }
 
 impl Pacer {
-    /// Lets everything in at once until it is told an interval.
+    /// Creates a pacer that admits everything at once until an interval is set.
     pub(super) fn new(config: &Pace) -> Pacer {
         Pacer {
             depth: config.depth,
@@ -28,13 +30,13 @@ impl Pacer {
         }
     }
 
-    /// A unit's time of the array is so long from now on.
+    /// Sets the array time per unit.
     pub(super) fn tell(&mut self, interval: Span) {
         self.interval = interval;
     }
 
-    /// When so many units that are there at `at` are let in: in order, even if the interval has become longer, and with it
-    /// the time by which they may be early.
+    /// Returns when `units` units that arrive at `at` are admitted: in order, even if the interval has become longer,
+    /// and with it the time by which they may be early.
     #[inline]
     pub(super) fn enter(&mut self, at: Time, units: u32) -> Time {
         let ahead = self.full.since(at);
@@ -44,7 +46,7 @@ impl Pacer {
         self.last
     }
 
-    /// When a command without data that is there at `at` passes: it does not overtake writes that are held back.
+    /// Returns when a command without data that arrives at `at` passes: it does not overtake delayed writes.
     #[inline]
     pub(super) fn follow(&self, at: Time) -> Time {
         self.last.max(at)
@@ -63,7 +65,7 @@ mod tests {
         pacer.tell(Span::from_us(10));
         let came = [(); 5].map(|()| pacer.enter(at(100), 1));
         assert_eq!(came, [at(100), at(100), at(100), at(110), at(120)]);
-        // What came late is not made good by more than the depth.
+        // Lateness is compensated by at most the depth.
         assert_eq!(pacer.enter(at(1000), 1), at(1000));
         assert_eq!(pacer.enter(at(1000), 3), at(1000));
         assert_eq!(pacer.enter(at(1000), 1), at(1020));

@@ -1,33 +1,33 @@
-//! A part of a command on its way through the controller.
+//! A part of a command that the controller has processed.
 
 use crate::command::CommandId;
 use crate::ftl::{Foreseen, Page, UNIT};
 use crate::time::{Span, Time};
 
-/// A part of a command (at most the largest transfer) that the controller has dealt with.
+/// A part of a command (at most the largest transfer) that the controller has processed.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Segment {
-    /// When it is with the reader or the buffer.
+    /// When it arrives at the reader or the buffer.
     pub(in super::super) at: Time,
     pub(in super::super) id: CommandId,
     pub(in super::super) offset: u64,
     pub(in super::super) bytes: u32,
-    /// When it left the controller, or the last that it waited for of the map was there.
+    /// When it left the controller, or when the last part of the map that it waited for was available.
     pub(in super::super) dispatched: Time,
     /// How long it has waited for the map.
     pub(in super::super) looked_up: Span,
-    /// Where its first page is, as far as that was known when the command came.
+    /// Location of its first page, as far as known when the command arrived.
     pub(in super::super) foreseen: Foreseen,
 }
 
 impl Segment {
-    /// The byte behind it.
+    /// Returns the offset after its last byte.
     #[inline]
     pub(in super::super) fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
     }
 
-    /// The first page it touches, and the last.
+    /// Returns the first and the last page that it overlaps.
     #[inline]
     pub(in super::super) fn pages(&self) -> (Page, Page) {
         let unit = u64::from(UNIT);

@@ -1,14 +1,15 @@
-//! What a drive has read ahead of sequential streams, and which streams it follows.
+//! The read-ahead cache of a drive, and the streams that it follows.
 //!
-//! The controller's DRAM holds the units of its last streams; a read finds them there, or on their way, or not. Only
-//! their places are kept: the data are nobody's here. The senses themselves are the reader's.
+//! The controller's DRAM holds the units of its last streams; a read finds its units there, on their way, or not at
+//! all. Only their locations are stored, because the data is not modelled. The senses themselves belong to the reader.
 //!
-//! Each unit may be in one of a few entries, and the oldest of these gives way: streams do not push each other out as
-//! long as there are no more of them than the controller follows.
+//! Each unit may be in one of a few entries, and the oldest of these is replaced. Streams do not evict each other's
+//! units as long as there are no more streams than the controller follows.
 //!
-//! A read that goes on where another ended is evidence of a stream only if it was asked for after the other was
-//! answered. The pieces of one large I/O come back to back, whether the drive, a RAID or the host has cut it, and say
-//! nothing about the next one. Leaves out: what real firmware takes for a stream, which no maker publishes.
+//! A read that continues where another ended is evidence of a stream only if it was submitted after the other had
+//! completed. The pieces of one large I/O arrive back to back, whether the drive, a RAID or the host has split it, and
+//! give no information about the next I/O. Not modelled: the stream detection of real firmware, which no manufacturer
+//! publishes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,42 +21,43 @@ use crate::command::CommandId;
 use crate::ftl::{Page, Slot, UNIT};
 use crate::time::Time;
 
-/// Streams that are followed at a time; a new one takes the place of that which was longest not read.
+/// Number of streams followed at a time; a new one replaces the least recently read.
 const STREAMS: usize = 16;
 
-/// In place of a slot that holds nothing.
+/// Marks an empty entry.
 const NOTHING: Slot = Slot(u32::MAX);
 
-/// Entries in which a unit may be.
+/// Number of entries in which a unit may be.
 const WAYS: usize = 8;
 
-/// The controller's memory of what has been read ahead.
+/// The controller's memory of read-ahead data.
 #[derive(Clone, Debug)]
 pub(super) struct ReadCache {
     ahead_units: u32,
     after: u32,
-    /// Nothing has been read ahead yet.
+    /// Whether nothing has been read ahead yet.
     unused: bool,
-    /// By [`ReadCache::place`] of the logical page.
+    /// Sets, by [`ReadCache::place`] of the logical page.
     sets: Vec<Set>,
     set_bits: u32,
-    /// Where each stream would go on, in bytes.
+    /// Offset in bytes at which each stream would continue.
     next: [u64; STREAMS],
-    /// The lower halves of these, in which a stream is looked for first: the processor compares four at a time.
+    /// The lower halves of these, which are searched first: the processor compares four at a time.
     next_low: [u32; STREAMS],
     streams: [ReadStream; STREAMS],
-    /// The streams, that which was read last first.
+    /// Streams, the most recently read first.
     order: [u8; STREAMS],
-    /// Senses whose share of the controller is booked already: by commands that found all of their data here.
+    /// Number of senses whose share of controller time is already booked: by commands that found all of their data
+    /// here.
     booked: u32,
 }
 
-/// Units that have been read ahead, or are being, the youngest first.
+/// Units that have been or are being read ahead, the youngest first.
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// The slots whose data they are, or [`NOTHING`].
+    /// The slots of their data, or [`NOTHING`].
     slots: [Slot; WAYS],
-    /// The senses that bring them, until they are there.
+    /// The senses that return them, until they have.
     senses: [Option<SenseId>; WAYS],
 }
 
@@ -65,7 +67,8 @@ impl Set {
         senses: [None; WAYS],
     };
 
-    /// Where the data of this slot are. All are looked at, as that takes less than to stop at the first.
+    /// Returns the entry of this slot's data. All entries are compared, because that is faster than stopping at the
+    /// first match.
     #[inline]
     fn way(&self, slot: Slot) -> Option<usize> {
         let mut found = 0_u32;
@@ -78,7 +81,7 @@ impl Set {
 
 #[derive(Clone, Copy, Debug)]
 struct ReadStream {
-    /// Reads that went on with it after an answer.
+    /// Number of reads that continued it after a completion.
     hits: u32,
     /// First page not read ahead yet.
     ahead: Page,
@@ -96,7 +99,7 @@ impl ReadStream {
     }
 }
 
-/// What a read finds in the cache.
+/// Result of a look-up in the cache.
 pub(super) enum Found {
     Nothing,
     Ready,
@@ -106,8 +109,8 @@ pub(super) enum Found {
 impl ReadCache {
     pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
         let ahead_units = (config.bytes / UNIT).max(1);
-        // Room for all streams and for what commands in flight still need of each, a quarter full so that few sets are
-        // asked for more than they hold.
+        // Space for all streams and for the pages that outstanding commands still need of each, a quarter full so that
+        // few sets overflow.
         let each = ahead_units + max_transfer / UNIT;
         let sets = (4 * STREAMS as u32 * each / WAYS as u32).next_power_of_two();
         ReadCache {
@@ -124,8 +127,8 @@ impl ReadCache {
         }
     }
 
-    /// Pages that follow one another have places that do. Streams that begin at round distances do not meet: each
-    /// stretch of the drive as long as the table is turned by another part of it.
+    /// Returns the set of a page. Consecutive pages have consecutive sets. Streams that begin at round distances do not
+    /// collide: each part of the drive as long as the table is rotated by a different amount.
     #[inline]
     fn place(&self, page: Page) -> usize {
         let stretch = u64::from(page.0 >> self.set_bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -133,7 +136,7 @@ impl ReadCache {
         (page.0.wrapping_add(turned) as usize) & (self.sets.len() - 1)
     }
 
-    /// Whether the data of this page, which are in this slot, have been read ahead.
+    /// Looks up whether the data of this page, which is in this slot, has been read ahead.
     #[inline]
     pub(super) fn find(&self, page: Page, slot: Slot) -> Found {
         if self.unused {
@@ -146,8 +149,8 @@ impl ReadCache {
         }
     }
 
-    /// This sense brings the data of this page, which are in this slot. Commands that wait for what gives way hang
-    /// on that sense and are served all the same.
+    /// Records that this sense returns the data of this page, which is in this slot. Commands that wait for the
+    /// replaced entry are attached to its sense and are still served.
     #[inline]
     pub(super) fn expect(&mut self, page: Page, slot: Slot, sense: SenseId) {
         self.unused = false;
@@ -159,7 +162,7 @@ impl ReadCache {
         set.senses[0] = Some(sense);
     }
 
-    /// The sense has brought what it was to bring of this page.
+    /// The sense has returned its data of this page.
     #[inline]
     pub(super) fn came(&mut self, page: Page, sense: SenseId) {
         let place = self.place(page);
@@ -170,20 +173,21 @@ impl ReadCache {
         }
     }
 
-    /// Whether the sense is still to bring this page. It is not where younger streams have taken its place.
+    /// Whether the sense will still return this page. It will not if younger streams have replaced its entry.
     #[inline]
     pub(super) fn expects(&self, page: Page, sense: SenseId) -> bool {
         self.sets[self.place(page)].senses.contains(&Some(sense))
     }
 
-    /// Units that are kept for all streams: where as many wait already, dies have no time to spare, and more is no use.
+    /// Returns the number of units kept for all streams: if this number already waits, dies have no spare time, and
+    /// more senses are useless.
     #[inline]
     pub(super) fn most_units(&self) -> u32 {
         STREAMS as u32 * self.ahead_units
     }
 
-    /// Takes note of a read, submitted then; returns the pages to read ahead, if it continues a stream. `answered` tells
-    /// of an earlier read and the time of its submission whether it has been completed.
+    /// Records a read that was submitted at this time; returns the pages to read ahead, if it continues a stream.
+    /// `answered` returns for an earlier read, with its time of submission, whether it has completed.
     #[inline]
     pub(super) fn follow(
         &mut self,
@@ -194,7 +198,7 @@ impl ReadCache {
     ) -> Option<(Page, Page)> {
         let end = segment.end();
         let Some(at) = self.stream_at(segment.offset) else {
-            // At random nearly every read comes here.
+            // With random reads, nearly every read reaches this point.
             let oldest = self.order[STREAMS - 1];
             self.order.copy_within(..STREAMS - 1, 1);
             self.order[0] = oldest;
@@ -218,7 +222,7 @@ impl ReadCache {
         let behind = Page(end.div_ceil(u64::from(UNIT)) as u32);
         let from = stream.ahead.max(behind);
         let to = behind.plus(self.ahead_units);
-        // In whole NAND pages where possible, so not for every unit that is read.
+        // In whole NAND pages if possible, so not for every unit that is read.
         if to.0 - from.0 < page_slots.min(self.ahead_units) {
             return None;
         }
@@ -226,7 +230,8 @@ impl ReadCache {
         Some((from, to))
     }
 
-    /// The stream that would go on there. All lower halves are looked at, as that takes less than to stop at the first.
+    /// Returns the stream that would continue at this offset. All lower halves are compared, because that is faster
+    /// than stopping at the first match.
     #[inline]
     fn stream_at(&self, offset: u64) -> Option<usize> {
         let low = self.next_low.iter();
@@ -237,7 +242,7 @@ impl ReadCache {
         self.next.iter().position(|&next| next == offset)
     }
 
-    /// A stream would go on there.
+    /// Sets where a stream would continue.
     #[inline]
     fn goes_on(&mut self, stream: usize, offset: u64) {
         self.next[stream] = offset;
@@ -251,7 +256,7 @@ impl ReadCache {
         }
     }
 
-    /// A command that found all of its data here has booked a share of the controller that a sense may use.
+    /// A command that found all of its data here has booked a share of controller time that a sense may use.
     #[inline]
     pub(super) fn book(&mut self) {
         self.booked = (self.booked + 1).min(self.most_units());
@@ -273,7 +278,7 @@ mod tests {
     use crate::random::Stream;
     use crate::time::Span;
 
-    /// Streams anywhere, each with all that it may have in hand: hardly any of it is pushed out by the others.
+    /// Streams at random offsets, each with its maximum of read-ahead data: hardly any of it is replaced by the others.
     #[test]
     fn sixteen_streams_leave_each_other_alone() {
         let config = ReadAhead {
@@ -303,8 +308,8 @@ mod tests {
         }
     }
 
-    /// I/Os in order, in so many pieces of 128 KiB, each I/O answered before the next one or none at all: how many are
-    /// read before the drive reads ahead, or `None` if it never does.
+    /// Sequential I/Os in `pieces` pieces of 128 KiB; each I/O completes before the next one, or none completes at all.
+    /// Returns how many are read before the drive reads ahead, or `None` if it never does.
     fn followed_after(pieces: u32, answered: bool) -> Option<u32> {
         let config = ReadAhead {
             bytes: 512 << 10,
@@ -354,7 +359,7 @@ mod tests {
         assert_eq!(cache.stream_at(4096 + far), Some(5));
         assert_eq!(cache.stream_at(4096 + 2 * far), Some(9));
         assert_eq!(cache.stream_at(4096), Some(3));
-        // As some in its lower half, and none in all.
+        // Equal to some in its lower half, and to none as a whole.
         assert_eq!(cache.stream_at(4096 + 3 * far), None);
         assert_eq!(cache.stream_at(8192), None);
     }

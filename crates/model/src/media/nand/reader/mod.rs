@@ -1,17 +1,18 @@
-//! Reads: looking units up, and the senses that bring them; and reading ahead of sequential streams.
+//! Reads: looking units up, the senses that return them, and read-ahead of sequential streams.
 //!
-//! Units of one command that lie in one multi-plane page are one sense. A unit that is in the write buffer or nowhere
-//! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
-//! where the data were written in order (`cache`).
+//! Units of one command in one multi-plane page are one sense. A unit that is in the write buffer or unmapped does not
+//! need the medium. A drive with read-ahead keeps the units of its last streams in DRAM, in whole NAND pages at a time
+//! if the data was written sequentially (`cache`).
 //!
-//! What nobody has asked for yet gives way to all else: it takes its turn at the controller when no command wants that,
-//! and at a die when no read waits there and nothing has been interrupted; it interrupts nothing itself. Once a command
-//! waits for it, it is a read like others. What younger streams have taken the place of in the cache is not read any
-//! more, and where as much as the cache is for waits already, nothing is added. On the channel it goes in its turn.
+//! Read-ahead without a waiting command has the lowest priority. It uses the controller when no command needs it, and a
+//! die when no read waits there and no operation is interrupted; it never interrupts an operation. Once a command waits
+//! for it, it is like any other read. Units whose entry in the cache was taken by younger streams are no longer read.
+//! If the number of waiting units equals the size of the cache, none are added. On the channel, read-ahead is in order
+//! with other reads.
 //!
-//! Where the drive has memory for a part of its map only, a read waits first until that is there (`map_memory`).
+//! If the drive has memory for only a part of its map, a read first waits until its part is available (`map_memory`).
 //!
-//! Leaves out: how real firmware ranks its reads, which no maker publishes.
+//! Not modelled: the priorities of reads in real firmware, which no manufacturer publishes.
 
 mod cache;
 
@@ -31,7 +32,7 @@ use crate::ftl::{Page, Place, Shape, Slot, UNIT};
 use crate::time::{Span, Time};
 use cache::{Found, ReadCache};
 
-/// A command that waits for what is on its way.
+/// A command that waits for data being read.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     id: CommandId,
@@ -39,7 +40,7 @@ struct Waiter {
     dispatched: Time,
     looked_up: Span,
     arrived: Time,
-    /// The next that waits for the same sense.
+    /// The next one that waits for the same sense.
     next: Option<u32>,
 }
 
@@ -48,7 +49,7 @@ struct Waiter {
 struct Parked {
     segment: Segment,
     since: Time,
-    /// The next that waits for the same page.
+    /// The next one that waits for the same page.
     next: Option<u32>,
 }
 
@@ -61,18 +62,18 @@ struct Run {
     host_bytes: u32,
 }
 
-/// What a segment wants, as far as it has been looked up.
+/// Data that a segment wants, as far as it has been looked up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wanted {
-    /// To be sensed.
+    /// Slots to be sensed.
     run: Option<Run>,
-    /// Bytes that are at hand.
+    /// Bytes that need no sense.
     ready: u32,
-    /// Whether any of it has been read ahead.
+    /// Whether any of the data has been read ahead.
     cached: bool,
 }
 
-/// What reads, and reads ahead.
+/// State of reads and read-ahead.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     page_slots: u32,
@@ -81,12 +82,12 @@ pub(super) struct Reader {
     cache: Option<ReadCache>,
     waiters: Slab<Waiter>,
     parked: Slab<Parked>,
-    /// Senses ahead for which the controller has had no time, and whether an event will look again.
+    /// Read-ahead senses for which the controller has had no time, and whether an event will check again.
     put_off: SenseQueue,
     turn_due: bool,
-    /// Places of the pages of the segment at hand; kept for its memory.
+    /// Locations of the pages of the current segment; kept to reuse its memory.
     places: Vec<Place>,
-    /// Senses that the segment at hand has started.
+    /// Number of senses that the current segment has started.
     issued: u32,
 }
 
@@ -110,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// A read segment reaches the translation layer.
+    /// A read segment arrives at the FTL.
     #[inline(always)]
     pub(super) fn segment_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
         if shared.map.is_some() && self.waits_for_map(now, segment, shared) {
@@ -133,13 +134,13 @@ impl Reader {
             let times = Timeline::of(segment, now);
             shared.front.deliver(now, segment.id, ready, &times);
         } else {
-            // The segment itself counted as a piece; its senses do so now.
+            // The segment itself counted as a piece; its senses are pieces now.
             let last = shared.front.piece_done(segment.id);
             debug_assert!(!last, "a read that waits for nothing");
         }
         let Some(cache) = &mut self.cache else { return };
         if cached && self.issued == 0 {
-            // All streams may have as much in hand as they read ahead.
+            // All streams may have the maximum of read-ahead data.
             cache.book();
         }
         let front = &shared.front;
@@ -153,7 +154,7 @@ impl Reader {
         }
     }
 
-    /// Looks the pages of a segment up, all at once, so that one lookup need not wait for the other.
+    /// Looks up all pages of a segment together, so that the look-ups need not wait for each other.
     #[inline(never)]
     fn look_up_each(
         &mut self,
@@ -173,7 +174,7 @@ impl Reader {
         self.places = places;
     }
 
-    /// What a segment wants of a page whose place is known.
+    /// Adds a page with known location to the data that a segment wants.
     #[inline(always)]
     fn look_up(
         &mut self,
@@ -210,7 +211,7 @@ impl Reader {
         wanted.run = Some(self.extend_run(now, segment, wanted.run, slot, purpose, shared));
     }
 
-    /// Whether a segment has to wait for its part of the map; it comes again when the first that it lacks is there.
+    /// Whether a segment must wait for its part of the map; it returns here when the first missing part is available.
     #[inline(never)]
     fn waits_for_map(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
         let Some(map) = &mut shared.map else {
@@ -249,7 +250,7 @@ impl Reader {
         false
     }
 
-    /// A page of the map is there: what has waited for it goes on.
+    /// A page of the map is available: segments that waited for it continue.
     #[inline(never)]
     fn map_came(&mut self, now: Time, page: MapPage, first: Option<u32>, shared: &mut Shared) {
         if let Some(map) = &mut shared.map {
@@ -296,14 +297,14 @@ impl Reader {
         }
     }
 
-    /// Makes a sense of a run and sends it on its way.
+    /// Creates a sense for a run and issues it.
     #[inline(always)]
     fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
         let times = Timeline::of(segment, now);
         let sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
         let id = shared.array.add_sense(sense);
-        // A sense's share of the controller was booked with a command: with its own, if it is the command's first, or
-        // with one that found what it wanted read ahead.
+        // A sense's share of controller time was booked with a command: with its own, if it is the command's first, or
+        // with one that found its data read ahead.
         let mut delay = self.issue_interval * u64::from(self.issued);
         if let Purpose::Ahead(first) = run.purpose {
             cold_path();
@@ -330,13 +331,13 @@ impl Reader {
         }
     }
 
-    /// The same for one of several.
+    /// Like `sense_run`, for one of several senses.
     #[inline(never)]
     fn sense_another(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
         self.sense_run(now, segment, run, shared);
     }
 
-    /// A sense goes to its die; one ahead that has no share of the controller yet, to the controller.
+    /// A sense goes to its die; a read-ahead sense without a share of controller time goes to the controller.
     #[inline(always)]
     pub(super) fn issue(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let sense = &shared.array.senses()[id];
@@ -351,8 +352,8 @@ impl Reader {
         }
     }
 
-    /// A command wants a unit that is being read ahead. If that waits for time to spare, it waits with the other reads
-    /// from now on.
+    /// A command wants a unit that is being read ahead. If that sense waits for spare time, it waits with the other
+    /// reads from now.
     #[inline(never)]
     fn await_ahead(
         &mut self,
@@ -412,7 +413,7 @@ impl Reader {
         }
     }
 
-    /// A sense ahead takes its turn when nothing else wants the controller.
+    /// A read-ahead sense waits until nothing else needs the controller.
     #[inline(never)]
     fn wait_for_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let senses = shared.array.senses();
@@ -422,7 +423,7 @@ impl Reader {
         }
     }
 
-    /// The controller may be free for a sense ahead.
+    /// The controller may be free for a read-ahead sense.
     pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
         self.turn_due = false;
         if shared.front.controller_free_at() <= now {
@@ -442,7 +443,7 @@ impl Reader {
         }
     }
 
-    /// Books the controller for a sense ahead, which then goes to its die.
+    /// Books the controller for a read-ahead sense, which then goes to its die.
     #[inline(never)]
     fn pass_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let leaves = shared.front.book_sense(now);
@@ -456,7 +457,7 @@ impl Reader {
         }
     }
 
-    /// Whether the cache still has a place for what a sense ahead brings.
+    /// Whether the cache still has an entry for the data of a read-ahead sense.
     #[inline]
     pub(super) fn wants(&self, id: SenseId, sense: &Sense) -> bool {
         let (Purpose::Ahead(first), Some(cache)) = (sense.purpose, &self.cache) else {
@@ -465,7 +466,7 @@ impl Reader {
         (0..sense.units).any(|unit| cache.expects(first.plus(unit), id))
     }
 
-    /// Data of a sense are in the controller: on to the host, or they are what a write or a stream wanted.
+    /// The data of a sense is in the controller: it goes to the host, or was wanted by a write or a stream.
     #[inline(always)]
     pub(super) fn sense_done(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let sense = shared.array.end_sense(id);

@@ -1,10 +1,10 @@
-//! Reading ahead: streams gain by it, and what is no stream loses nothing.
+//! Read-ahead: streams benefit from it, and other reads lose nothing.
 
 use alloc::boxed::Box;
 
 use super::*;
 
-/// How long these reads take on a steady drive that does not read ahead, and on one that does.
+/// Returns the time of these reads on a steady drive without read-ahead, and on one with it.
 fn without_and_with<F>(depth: u32, total: u64, reads: impl Fn(u64) -> F) -> (f64, f64)
 where
     F: FnMut(CommandId, u64) -> Command,
@@ -26,7 +26,7 @@ where
     (without, with)
 }
 
-/// Runs of `pieces` reads of so many bytes, each run anywhere.
+/// Runs of `pieces` reads of `bytes` bytes; each run begins at a random offset.
 fn runs_of(pieces: u64, bytes: u32) -> impl Fn(u64) -> Box<dyn FnMut(CommandId, u64) -> Command> {
     move |pages| {
         let mut random = Stream::new(3, "runs");
@@ -43,7 +43,7 @@ fn runs_of(pieces: u64, bytes: u32) -> impl Fn(u64) -> Box<dyn FnMut(CommandId, 
 
 #[test]
 fn large_random_reads_are_no_streams() {
-    // As one command that the drive takes apart, and as the commands that a host makes of it.
+    // As one command that the drive splits, and as the commands into which a host splits it.
     let cases = [
         ("drive", without_and_with(16, 800, runs_of(1, 1 << 20))),
         (
@@ -61,7 +61,7 @@ fn large_random_reads_are_no_streams() {
 
 #[test]
 fn what_is_read_ahead_for_nobody_gives_way() {
-    // Each of 16 threads reads four times in order and then elsewhere: a stream that is over when it is known as one.
+    // Each of 16 threads reads four times sequentially and then elsewhere: a stream that ends when it is recognised.
     let reads = |pages| {
         let mut random = Stream::new(3, "threads");
         let mut places = [(0, 0); 16];
@@ -80,7 +80,7 @@ fn what_is_read_ahead_for_nobody_gives_way() {
 
 #[test]
 fn a_stream_of_large_reads_is_followed() {
-    // From one answer to the next read, although each has several pieces.
+    // From one completion to the next read, although each has several pieces.
     let reads = |_| |id, n| Command::read(id, n * (256 << 10), 256 << 10);
     let (without, with) = without_and_with(1, 200, reads);
     assert!(with < 0.8 * without, "{with} s, without {without} s");

@@ -1,4 +1,4 @@
-//! What firmware adds: tables saved behind a flush, and its part in collection.
+//! Firmware costs: tables saved after a flush, and its part in garbage collection.
 
 use alloc::vec::Vec;
 
@@ -79,7 +79,7 @@ fn tables_are_saved_for_data_that_have_left_the_buffer_by_themselves() {
 #[test]
 fn flushes_that_wait_share_the_next_save() {
     let save = Span::from_us(3000);
-    // A write and its flush; two more pairs come while the tables of the first are saved.
+    // A write and its flush; two more pairs arrive while the tables of the first are saved.
     let pairs = [0, 2_000, 2_100].into_iter().zip(0..);
     let commands: Vec<_> = pairs
         .flat_map(|(at, n)| {
@@ -101,12 +101,12 @@ fn the_firmware_bounds_what_is_written_at_random_and_nothing_else() {
         write_speed(&mut Nand::new(config, state, 1), 20_000, 40_000)
     };
     let (free, amplification) = speed(0, Precondition::Steady);
-    // Three times what the dies themselves take for each unit that they move.
+    // Three times the time that the dies themselves take per moved unit.
     let per_unit = 3e6 / (free * (amplification - 1.0));
     let (bound, as_much) = speed(per_unit as u64, Precondition::Steady);
     assert!((as_much / amplification - 1.0).abs() < 0.02);
     assert!((bound / (free / 3.0) - 1.0).abs() < 0.05, "{free} {bound}");
-    // As long as there is room nothing is moved.
+    // As long as there is free space nothing is moved.
     let room = |per_unit| {
         let mut config = small();
         config.collection.per_unit = Span::from_us(per_unit);

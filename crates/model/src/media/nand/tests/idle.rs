@@ -1,4 +1,4 @@
-//! What a drive does when nobody asks it for anything.
+//! Behaviour of a drive in idle time.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
     config.slc = Some(slc());
     let cache = 16 * 4 * u64::from(config.check().expect("valid").block_slots) / 2;
     let mut drive = Nand::new(config, Precondition::Fresh, 1);
-    // Mean latency of as many writes as half of the cache holds; then ten seconds for what the drive does when idle.
+    // Mean latency of as many writes as half of the cache holds; then ten seconds for the drive's idle work.
     let latency = |drive: &mut Nand, seconds: u64, first: u64| {
         let write = move |id, n| Command::write(id, (first + n) * 4096, 4096);
         let mut load = Closed::new(64, cache / 2, write);
@@ -38,7 +38,7 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
     drive.ftl().check();
 }
 
-/// A fresh drive that is written once in order: I/Os a second of the first tenth and of the last quarter.
+/// A fresh drive that is written once sequentially: IOPS of the first tenth and of the last quarter.
 fn written_once(config: &NandConfig) -> [f64; 2] {
     let pages = pages(config);
     let mut drive = Nand::new(config.clone(), Precondition::Fresh, 1);
@@ -58,8 +58,8 @@ fn written_once(config: &NandConfig) -> [f64; 2] {
     ]
 }
 
-/// What the host writes past a full cache waits until as much has been moved out of it: for each page that is written in SLC
-/// mode, collection moves `bits / (bits - 1)` of them, as it must make one block free and fills a part of another.
+/// Host writes beyond a full cache wait until the same amount has been moved out of it. For each page that is written
+/// in pSLC mode, GC moves `bits / (bits - 1)` pages, because it must free one block and fills a part of another.
 #[test]
 fn a_drive_that_folds_writes_past_its_cache_as_fast_as_it_empties_it() {
     for bits in [2, 3] {
@@ -81,7 +81,7 @@ fn a_drive_that_folds_writes_past_its_cache_as_fast_as_it_empties_it() {
             "{folds:?} {direct:?}"
         );
         assert!(folds[1] < 0.9 * direct[1], "{folds:?} {direct:?}");
-        // What the dies do; what channels and the wait for other dies cost comes on top.
+        // Time of the dies; channels and waiting for other dies are additional.
         let moved = f64::from(bits) / f64::from(bits - 1);
         let shape = config.check().expect("valid");
         let pages = shape.block_slots / bits / shape.page_slots;
@@ -130,7 +130,7 @@ fn idle_time_is_used_to_collect() {
     let pages = pages(&config);
     let mut drive = Nand::new(config, Precondition::Steady, 1);
     let mut load = Closed::new(8, 2_000, random_4k(Op::Write, pages, 5));
-    // The run goes on until the drive has nothing left to do.
+    // The run continues until the drive has nothing left to do.
     let before = drive.ftl().free_share();
     run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
     let free = drive
@@ -146,7 +146,7 @@ fn idle_time_is_used_to_collect() {
     drive.ftl().check();
 }
 
-/// Whether each die has as many free blocks as [`tidies`] wants of idle time.
+/// Whether each die has as many free blocks as [`tidies`] requires in idle time.
 fn tidy(drive: &Nand) -> bool {
     drive
         .shape
@@ -168,7 +168,7 @@ fn a_drive_that_waits_for_its_first_command_tidies() {
     at_times_until(&mut drive, &read, Time::ZERO + Span::from_us(60 * second));
     assert!(tidy(&drive));
     drive.ftl().check();
-    // One that is busy from the start and for good does not.
+    // A drive that is busy from the start and permanently does not.
     let reads: Vec<_> = (0..1000)
         .map(|read| (u64::from(read) * 10_000, Command::read(read, 0, 4096)))
         .collect();
@@ -181,7 +181,7 @@ fn a_drive_that_waits_for_its_first_command_tidies() {
         Time::ZERO + Span::from_ms(1000),
     );
     assert!(!tidy(&drive) && load.finished < load.total);
-    // Nor does one whose reads are closer together than what counts as idle.
+    // Neither does one whose reads are closer together than the idle threshold.
     let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
     let last = Time::ZERO + Span::from_ms(9_990);
     at_times_until(&mut drive, &reads, last);
@@ -191,7 +191,7 @@ fn a_drive_that_waits_for_its_first_command_tidies() {
 #[test]
 fn a_drive_tidies_between_reads_though_nothing_is_written() {
     let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
-    // A read in each second: the drive must go on where the last one has interrupted it.
+    // One read per second: the drive must continue where the previous read has interrupted it.
     let reads: Vec<_> = (0..60)
         .map(|read| (u64::from(read) * 1_000_000, Command::read(read, 0, 4096)))
         .collect();
@@ -218,7 +218,7 @@ fn idle_time_gives_a_steady_drive_room_for_a_burst() {
     assert!(rested * 2 < at_once, "{rested:?} {at_once:?}");
 }
 
-/// Bytes programmed, those caused by the host, and those it wrote.
+/// Bytes programmed, those caused by the host, and those written by the host.
 fn written(drive: &Nand, now: Time) -> [f64; 3] {
     struct Written([f64; 3]);
     impl Gauges for Written {
@@ -240,7 +240,7 @@ fn written(drive: &Nand, now: Time) -> [f64; 3] {
 fn collection_is_counted_against_the_writes_that_use_its_room() {
     let config = tidies();
     let pages = pages(&config);
-    // Many writes cause what is programmed while they run, but for what is ahead or left over at either end.
+    // With many writes, the programmed bytes equal the caused bytes, except for work ahead or left over at either end.
     let mut drive = Nand::new(config.clone(), Precondition::Steady, 1);
     let mut load = Closed::new(16, 3 * pages, random_4k(Op::Write, pages, 3));
     let end = run(
@@ -258,7 +258,7 @@ fn collection_is_counted_against_the_writes_that_use_its_room() {
         programmed / host
     );
     assert!(many > 2.0, "{many}");
-    // Few cause no more each, whatever the drive does between them.
+    // With few writes, each causes the same amount, whatever the drive does between them.
     let mut random = Stream::new(4, "few");
     let few: Vec<_> = (0..40)
         .map(|id| {

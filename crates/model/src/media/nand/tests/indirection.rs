@@ -11,7 +11,7 @@ fn coarse(mut config: NandConfig) -> NandConfig {
     config
 }
 
-/// Units taken into the buffer for one write to a filled drive, and senses of the medium.
+/// Returns the units admitted to the buffer for one write to a filled drive, and senses of the medium.
 fn of_one_write(offset: u64, bytes: u32) -> (u64, u64) {
     let mut drive = Nand::new(coarse(small()), Precondition::Filled, 1);
     let write = |_, _| Command::write(0, offset, bytes);
@@ -29,14 +29,14 @@ fn a_smaller_write_is_read_merged_and_written_whole() {
     let (units, senses) = of_one_write(4096 * 41, 4096);
     assert_eq!(units, 4);
     assert!((1..=3).contains(&senses), "{senses}");
-    // A part of a unit, and all of the next.
+    // A part of a unit, and the whole next unit.
     let (units, senses) = of_one_write(4096 * 42, 6 * 4096);
     assert_eq!(units, 8);
     assert!((1..=2).contains(&senses), "{senses}");
     assert_eq!(of_one_write(4096 * 40, 4 * 4096), (4, 0));
 }
 
-/// In the steady state small writes cost what whole units do, each.
+/// In steady state small writes cost the same as whole units.
 #[test]
 fn small_writes_are_as_slow_as_whole_units() {
     let pace = |bytes: u32| {

@@ -1,9 +1,9 @@
-//! Maps that there is not memory for, tables that are written with data, and programs that differ.
+//! Maps that exceed the memory, tables that are written with data, and programs of varying duration.
 
 use super::*;
 
-/// Mean latency in microseconds of reads at random in the first `pages` pages of a drive that has been written and has
-/// memory for this share of its map; of `count` of them after as many.
+/// Returns the mean latency in microseconds of random reads in the first `pages` pages of a drive that has been written
+/// and has memory for this share of its map: of `count` reads, after the same number of reads.
 fn mean_us(share: Option<f64>, pages: Option<u64>, count: u64) -> f64 {
     let mut config = small();
     let all = super::pages(&config);
@@ -51,7 +51,7 @@ fn reads_that_wait_for_one_page_of_the_map_wait_for_one_sense() {
         read: Span::from_us(30),
     });
     let mut drive = Nand::new(config, Precondition::Filled, 1);
-    // Pages of one part of the map, on as many dies.
+    // Pages of one part of the map, on different dies.
     let commands: Vec<_> = (0..4)
         .map(|n| (n, Command::read(n as u32, n * 64 * 4096 + (40 << 20), 4096)))
         .collect();
@@ -65,7 +65,7 @@ fn reads_that_wait_for_one_page_of_the_map_wait_for_one_sense() {
     }
 }
 
-/// Bytes written to the medium for each of the host's.
+/// Returns bytes written to the medium per byte written by the host.
 fn amplification(tables_per_write: f64, jump: u64) -> f64 {
     let mut config = small();
     config.buffer.tables_per_write = tables_per_write;
@@ -82,7 +82,7 @@ fn amplification(tables_per_write: f64, jump: u64) -> f64 {
 fn writes_out_of_order_bring_their_tables() {
     assert_eq!(amplification(0.0, 7919), 1.0);
     let random = amplification(0.3, 7919);
-    // What is still in the buffer has brought its tables already.
+    // Units that are still in the buffer have already added their tables.
     assert!((random - 1.3).abs() < 0.02, "{random}");
     let in_order = amplification(0.3, 1);
     assert!(in_order < 1.001, "{in_order}");
@@ -111,6 +111,6 @@ fn programs_differ_and_their_mean_stays() {
     let (even, stalls) = speed(0.0);
     let (uneven, fewer) = speed(0.3);
     assert!((uneven / even - 1.0).abs() < 0.02, "{uneven} {even}");
-    // Dies that end together make all writers wait; those that do not, fewer of them.
+    // Dies that end together make all writers wait; dies that do not, fewer of them.
     assert!(fewer < stalls, "{fewer} {stalls}");
 }

@@ -1,8 +1,8 @@
-//! Reads in order against reads at random: what the dies' registers and reading ahead are for.
+//! Sequential reads compared with random reads: the effect of the dies' registers and of read-ahead.
 
 use super::*;
 
-/// A drive whose controller, at 200 thousand senses a second, is slower than its dies.
+/// A drive whose controller, at 200,000 senses per second, is slower than its dies.
 fn reader(bytes: u32) -> NandConfig {
     let mut config = small();
     config.controller.per_read = Span::from_us(5);
@@ -10,7 +10,7 @@ fn reader(bytes: u32) -> NandConfig {
     config
 }
 
-/// Reads of 4 KiB a second, and the senses that they took.
+/// Returns 4 KiB reads per second, and the number of senses.
 fn reads(
     config: NandConfig,
     state: Precondition,
@@ -33,7 +33,7 @@ fn units_of_a_page_that_are_wanted_together_are_sensed_once() {
             let in_order = |id, n| Command::read(id, n * 4096, 4096);
             reads(config, Precondition::Filled, depth, in_order).1
         };
-        // Alone, each finds a die that has given its register up; eight units make a page.
+        // At QD1, each read finds a die that has released its register; eight units form a page.
         assert_eq!(senses(1), 20_000);
         assert!(senses(16) < 20_000 / 4, "{} {cache_read}", senses(16));
     }
@@ -48,7 +48,7 @@ fn reads_in_order_are_not_slower_than_random_ones_where_the_controller_bounds() 
     let (random, _) = reads(config.clone(), Precondition::Steady, 64, random);
     let (in_order, senses) = reads(config, Precondition::Steady, 64, in_order);
     assert!(in_order > 0.99 * random, "{in_order} {random}");
-    // And the limit on senses holds for them too.
+    // The limit on senses applies to these reads, too.
     assert!(in_order < 201_000.0, "{in_order}");
     assert!(senses < 20_100, "{senses}");
 }
@@ -61,6 +61,6 @@ fn sixteen_streams_are_read_ahead_beside_each_other() {
     let streams = |id, n| Command::read(id, n % 16 * apart + n / 16 * 4096, 4096);
     let (speed, senses) = reads(config, Precondition::Steady, 16, streams);
     assert!(speed > 0.95 * 200_000.0, "{speed}");
-    // Each reads 128 KiB beyond its end.
+    // Each stream reads 128 KiB beyond its end.
     assert!(senses < 20_000 + 17 * 32, "{senses}");
 }

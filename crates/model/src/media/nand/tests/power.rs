@@ -1,4 +1,4 @@
-//! What a power cut takes: of a volatile buffer what it held, of a protected one nothing.
+//! Data lost in a power cut: the content of a volatile buffer; nothing with a protected one.
 
 use super::*;
 use crate::conformance::Suite;
@@ -31,7 +31,7 @@ fn a_raid_loses_what_its_members_do_where_it_is_in_the_raid() {
     assert!(lost.sum::<u64>() > 0);
 }
 
-/// Acknowledged, overwritten, flushed, and cut: only what came after the flush is lost, and the map has it no more.
+/// Acknowledged, overwritten, flushed, and cut: only data after the flush is lost, and the map no longer contains it.
 #[test]
 fn what_came_after_a_flush_is_lost_and_the_map_knows() {
     let mut drive = Nand::new(everything(false), Precondition::Fresh, 1);

@@ -1,4 +1,4 @@
-//! A drive in the memory of one that has served is a new drive.
+//! A drive in the memory of a used one equals a new drive.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,7 +11,7 @@ use crate::conformance::{Mix, Suite};
 use crate::media::{Drive, DriveConfig, MediumDrive};
 use crate::tier::raid0::Raid0Config;
 
-/// All completions of a mix of commands, and the translation layer's counters.
+/// Returns all completions of a mix of commands, and the FTL's counters.
 fn served(drive: &mut Drive, seed: u64) -> (Vec<Completion>, String) {
     let mut mix = Mix::new(seed, drive.capacity().bytes, Suite::default());
     run(drive, &mut mix, Time::ZERO, Time::NEVER);
@@ -55,7 +55,7 @@ fn a_reset_drive_equals_a_new_one() {
     let small = nand(small());
     let paced = nand(super::paced(true));
     use Precondition::{Filled, Fresh, Steady};
-    // Three times the same, so that its warm-up is made, made and saved, and remembered.
+    // Three times the same, so that its warm-up is computed, computed and saved, and reused.
     let plans = [
         (&small, Steady, 1),
         (&slower, Steady, 1),
@@ -82,6 +82,6 @@ fn a_reset_drive_equals_a_new_one() {
         let mut new = Drive::new(config, state, seed);
         assert_eq!(served(&mut used, 7), served(&mut new, 7), "plan {index}");
     }
-    // The third plan, and those of the same seed after it, with whatever state; and the last.
+    // The third plan, and later ones with the same seed, with any state; and the last.
     assert_eq!(remembered, 4);
 }

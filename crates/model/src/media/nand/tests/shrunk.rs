@@ -1,9 +1,9 @@
-//! A smaller drive that stands in for a whole one.
+//! A scaled-down drive that represents a whole one.
 
 use super::*;
 use crate::media::Medium;
 
-/// Write amplification of random writes to what holds data, in the steady state, over two fills.
+/// Returns the write amplification of random writes to the pages that hold data, in steady state, over two fills.
 fn amplification(config: NandConfig) -> f64 {
     let units = u64::from(config.shape().written);
     let mut drive = Nand::new(config, Precondition::Steady, 3);

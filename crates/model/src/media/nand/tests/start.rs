@@ -1,8 +1,8 @@
-//! How a drive in its steady state begins.
+//! Initial state of a drive in steady state.
 
 use super::*;
 
-/// Mean of so many latencies at the beginning of a run of writes, and of as many at its end.
+/// Returns the mean of `count` latencies at the beginning of a run of writes, and of `count` at its end.
 fn first_and_last(drive: &mut Nand, count: usize) -> [f64; 2] {
     let pages = pages(&drive.config);
     let mut load = Closed::new(32, 60_000, random_4k(Op::Write, pages, 1));
@@ -18,7 +18,7 @@ fn first_and_last(drive: &mut Nand, count: usize) -> [f64; 2] {
 fn the_first_writes_of_a_steady_drive_wait_as_later_ones_do() {
     for seed in 1..4 {
         let mut drive = Nand::new(small(), Precondition::Steady, seed);
-        // As many as the buffer has room for.
+        // As many as fit into the buffer.
         let [first, last] = first_and_last(&mut drive, 512);
         assert!(
             (0.8..1.25).contains(&(first / last)),
@@ -36,7 +36,7 @@ fn the_first_writes_of_a_steady_drive_wait_as_later_ones_do() {
 #[test]
 fn where_the_firmware_bounds_writes_it_does_from_the_first_on() {
     let mut config = small();
-    // Three to four times what the dies take.
+    // Three to four times the time of the dies.
     config.collection.per_unit = Span::from_us(60);
     let mut ratio = 0.0;
     for seed in 1..9 {
@@ -52,7 +52,7 @@ fn where_the_firmware_bounds_writes_it_does_from_the_first_on() {
 fn dies_of_a_steady_drive_are_each_somewhere_else_in_a_victim() {
     let mut drive = Nand::new(small(), Precondition::Steady, 1);
     at_times(&mut drive, &[(0, Command::write(0, 0, 4096))]);
-    // What is to be read of a victim, in tenths.
+    // The part of a victim that is still to be read, in tenths.
     let mut tenths = [0; 10];
     let block = drive.shape.block_slots;
     for die in drive.collector.progress() {
@@ -70,7 +70,7 @@ fn a_write_alone_a_moment_after_the_start_finds_an_empty_buffer() {
     let mut drive = Nand::new(small(), Precondition::Steady, 1);
     let done = at_times(&mut drive, &[(0, Command::write(0, 0, 4096))]);
     assert!(done[0].anatomy.get(Part::BufferFull) > Span::ZERO);
-    // All that was left over has gone out in whole pages.
+    // All left-over units have been programmed in whole pages.
     assert!(drive.buffer.used() < drive.shape.page_slots as usize);
     drive.ftl().check();
 }
@@ -87,7 +87,7 @@ fn a_flush_does_not_wait_for_what_was_left_over() {
         let flush = Command::flush(1);
         let done = at_times(&mut drive, &[(0, write), (2_000, flush)]);
         let longest = done.iter().map(|done| done.anatomy.total()).max();
-        // What dies have begun, a page of copies or two that they owe, and its own page.
+        // The work that dies have begun, one or two pages of copies that they owe, and its own page.
         assert!(longest < Some(program * 6), "{longest:?}");
         drive.ftl().check();
     }
@@ -133,7 +133,7 @@ fn dies_that_have_only_read_do_what_the_first_write_asks_of_them() {
         let far = pages(&drive.config) / 64;
         let read = |id: u32| Command::read(id, u64::from(id) * far * 4096, 4096);
         let mut commands: Vec<_> = (0..reads).map(|id| (0, read(id))).collect();
-        // So late that nothing is left over of the writes before the start.
+        // So late that no unit of the writes before the start is left over.
         commands.push((2_000_000, Command::write(reads, 0, 4096)));
         at_times(&mut drive, &commands);
         drive.ftl().check();

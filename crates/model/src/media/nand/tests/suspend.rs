@@ -1,4 +1,4 @@
-//! Reads and the programs they meet: waiting, suspending, and when that does not pay.
+//! Reads that arrive during a program: waiting, suspension, and when that is not worthwhile.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ fn suspending() -> NandConfig {
     config
 }
 
-/// A page of buffered writes, whose program begins at about 20 us on the first die, and a read of that die then.
+/// A page of buffered writes, whose program begins at about 20 us on the first die, and a read of that die at `at_us`.
 fn read_during_program(config: NandConfig, at_us: u64) -> Completion {
     let mut drive = Nand::new(config, Precondition::Filled, 1);
     let mut commands: Vec<_> = (0..8)
@@ -39,7 +39,7 @@ fn a_read_waits_for_a_program_or_suspends_it() {
 
 #[test]
 fn a_suspended_program_still_takes_all_its_time() {
-    // A flush without capacitors ends when the page is on the medium.
+    // Without capacitors, a flush ends when the page is on the medium.
     let flush_after = |reads: u32| {
         let mut config = suspending();
         config.buffer.protected = false;
@@ -56,7 +56,7 @@ fn a_suspended_program_still_takes_all_its_time() {
         }
         at_times(&mut drive, &commands)[8].at
     };
-    // Each read takes the die for the suspension, its sense and the resumption.
+    // Each read uses the die for the suspension, its sense and the resumption.
     let stolen = Span::from_us(30 + 60 + 10);
     assert_eq!(flush_after(2), flush_after(0) + stolen * 2);
 }
@@ -69,7 +69,7 @@ fn a_program_that_ends_before_it_could_be_stopped_is_let_end() {
     };
     let left = waits(small(), 500);
     let end = 500 + left.ns() / 1000;
-    // To suspend takes 30 us.
+    // Suspending takes 30 us.
     for rest in [2, 15, 29] {
         let waited = waits(suspending(), end - rest);
         assert_eq!(waited, waits(small(), end - rest));

@@ -1,4 +1,4 @@
-//! How long single steps take: what holds a die, lower and upper pages, SLC blocks, data of one write.
+//! Durations of single steps: die occupancy, lower and upper pages, pSLC blocks, data of one write.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ fn what_has_been_programmed_is_read_from_the_medium() {
     assert_eq!(drive.shared.array.counts().senses, 100);
 }
 
-/// Reads of 4 KiB a second at this depth, of a drive that has been written in order.
+/// Returns 4 KiB reads per second at this depth, on a drive that has been written sequentially.
 fn read_speed(config: NandConfig, depth: u32) -> f64 {
     let pages = pages(&config);
     let mut drive = Nand::new(config, Precondition::Filled, 1);
@@ -41,7 +41,7 @@ fn a_die_without_cache_read_is_taken_until_its_data_have_crossed() {
         read_speed(config, depth)
     };
     assert!((speed(true, 1) / speed(false, 1) - 1.0).abs() < 1e-9);
-    // At great depth sixteen dies work all the time, and four of them share a channel.
+    // At high queue depth sixteen dies work all the time, and four of them share a channel.
     let (with, without) = (speed(true, 512), speed(false, 512));
     let sense_alone = 16.0 / 60e-6;
     let (channel, least) = (12_788e-9, 16.0 / (60e-6 + 4.0 * 12_788e-9));
@@ -62,10 +62,10 @@ fn cores_bound_reads_of_the_medium_and_nothing_else() {
         });
         config
     };
-    // One at a time takes that much longer.
+    // At QD1, a read takes longer by that time.
     let one = |count| 1e6 / read_speed(parted(count), 1);
     assert!((one(Some(4)) - one(None) - work.us()).abs() < 0.5);
-    // At great depth they are never idle.
+    // At high queue depth they are never idle.
     for count in [1, 3] {
         let (speed, most) = (
             read_speed(parted(Some(count)), 512),
@@ -76,7 +76,7 @@ fn cores_bound_reads_of_the_medium_and_nothing_else() {
             "{count}: {speed} of {most}"
         );
     }
-    // What nobody has written is nowhere to be read from.
+    // Unwritten units need no read from the medium.
     let of_nothing = |count| {
         let mut drive = Nand::new(parted(count), Precondition::Fresh, 1);
         let mut load = Closed::new(16, 1_000, random_4k(Op::Read, 1_000, 5));
@@ -87,7 +87,7 @@ fn cores_bound_reads_of_the_medium_and_nothing_else() {
 
 #[test]
 fn lower_and_upper_pages_take_their_own_times() {
-    // Without capacitors a flush ends with the program; pages of the first die come one after the other.
+    // Without capacitors a flush ends with the program; pages of the first die are written one after another.
     let program = |spread: f64| {
         let mut config = small();
         config.geometry.channels = 1;
@@ -169,7 +169,7 @@ fn one_large_write_is_taken_in_unit_by_unit_and_several_overlap() {
 
 #[test]
 fn commands_in_the_queue_do_not_make_up_for_a_pause_of_the_firmware() {
-    // Bound by the controller: 4,000 units of 5 us, and a pause of some milliseconds for each 400.
+    // Limited by the controller: 4,000 units of 5 us, and a pause of some milliseconds for each 400.
     let seconds = |pauses, depth: u32| {
         let mut config = small();
         config.buffer.bytes = 32 << 20;

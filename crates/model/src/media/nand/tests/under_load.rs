@@ -1,10 +1,10 @@
-//! Writes at a steady rate: what a pacer and collection in bursts make of them.
+//! Writes at a fixed arrival rate: the effect of a pacer and of garbage collection in bursts.
 
 use alloc::vec::Vec;
 
 use super::*;
 
-/// A drive whose buffer holds a page for each die.
+/// A drive whose buffer holds a page per die.
 fn narrow() -> NandConfig {
     let mut config = small();
     config.buffer.bytes = 512 << 10;
@@ -27,7 +27,7 @@ fn paces() -> NandConfig {
     config
 }
 
-/// Latencies in microseconds of random writes, one each so many microseconds, the shortest first.
+/// Returns the latencies in microseconds of random writes with an interval of `us` microseconds, the shortest first.
 fn writes_each(config: NandConfig, state: Precondition, us: u64) -> Vec<u64> {
     const WRITES: u32 = 20_000;
     let pages = pages(&config);
@@ -45,7 +45,7 @@ fn writes_each(config: NandConfig, state: Precondition, us: u64) -> Vec<u64> {
     latencies
 }
 
-/// What a share of the writes is no slower than.
+/// Returns the latency that a share of the writes does not exceed.
 fn percentile(sorted: &[u64], share: f64) -> u64 {
     sorted[(sorted.len() as f64 * share) as usize]
 }
@@ -109,7 +109,7 @@ fn bursts_begin_and_end_after_a_drive_collected_in_idle_time() {
     let pages = pages(&config);
     let mut drive = Nand::new(config, Precondition::Steady, 1);
     let mut make = random_4k(Op::Write, pages, 4);
-    // Some writes, a second of rest, and more than the free blocks hold.
+    // Some writes, a second without commands, and more writes than the free blocks hold.
     let mut commands = Vec::new();
     for id in 0..60_000_u32 {
         let rest = if id < 100 { 0 } else { 1_000_000 };

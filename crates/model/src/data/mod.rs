@@ -91,7 +91,7 @@ pub fn is_zero(bytes: &[u8]) -> bool {
     pieces.all(|piece| piece.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
-/// Returns the terms after these words.
+/// Updates the terms with these words.
 fn after(terms: &mut [u64; 4], words: &[u8]) {
     for word in words.chunks_exact(4) {
         let mut four = [0; 4];
@@ -103,7 +103,7 @@ fn after(terms: &mut [u64; 4], words: &[u8]) {
     }
 }
 
-/// Computes the terms after [`ZEROES`] words that are zero: each has grown by the lower terms, multiplied by binomial
+/// Updates the terms with [`ZEROES`] words that are zero: each has grown by the lower terms, multiplied by binomial
 /// coefficients.
 fn after_zeroes(terms: &mut [u64; 4]) {
     const ONE: Wrapping<u64> = Wrapping(ZEROES);

@@ -110,7 +110,8 @@ impl Placement {
         }
     }
 
-    /// Returns the parts of the cluster's addresses in a range of a group: component, replica and range of each part.
+    /// Calls `tell` for the parts of the cluster's addresses in a range of a group, with component, replica and range
+    /// of each part.
     pub(super) fn components(
         &self,
         group: usize,

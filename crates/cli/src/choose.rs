@@ -17,7 +17,7 @@ use study::decide::rate::Offered;
 use study::decide::slo::Slo;
 use study::decide::syncs::{self, Syncs};
 use study::decide::work::{Load, counted_for};
-use text::problem::Problems;
+use text::problem::{Problem, Problems};
 use text::terminal::paragraph;
 
 use crate::drive::{DriveArgs, load as load_drive};
@@ -39,6 +39,7 @@ Examples:
   drivelab choose p4800x-375 p3700-1600 --job db.fio --slo 'p99<1ms' --by watt
   drivelab choose p4800x-375 950pro-256 --load web --usd prices.toml --by usd --years 5
   drivelab choose --load oltp --all --like p4800x-375
+  drivelab choose p5800x-800 p3700-1600 --load kvcache --users 200 --slo 'read.p99<50ms'
   drivelab choose p4800x-375 980pro-1000 --load oltp --rate 20k --usd prices.toml
   drivelab choose slog none p1600x-58 p4801x-100 'mirror(2*p4801x-100)' 950pro-256 \\
       --main 'raidz(6*exos-x18-16tb; parity=2)' --load nfs-sync
@@ -81,7 +82,7 @@ pub(crate) struct Args {
 
     /// Rate at which all drives are asked, in all: 50k (IOPS), 300MB/s, or max for each drive's own maximum [default: the iops or bw of
     /// --slo, else max; slog: max, then all at half of what the fastest does]
-    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "trace")]
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
 
     /// slog: the load overwrites files that are there; otherwise clients write new files
@@ -364,9 +365,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
         args.load.load.is_some(),
     ];
     if load.is_none() && !none_given.contains(&true) && args.profile.is_none() {
-        let what = "there is no load to choose for";
-        let help = "--load oltp (or wal, nfs-sync, web, backup), --job FILE, --trace FILE or --profile 4k70r";
-        problems.0.push(on_command_line(what, help));
+        problems.0.push(no_load());
     }
     let slo = match &args.slo {
         None => Slo::default(),
@@ -409,6 +408,16 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
         )),
         _ => Err(problems),
     }
+}
+
+/// There is no load; the help names those that have a name.
+fn no_load() -> Problem {
+    let names: Vec<&str> = named::names().collect();
+    let names = names.join(", ");
+    on_command_line(
+        "there is no load to choose for",
+        format!("--load NAME ({names}), --job FILE, --trace FILE or --profile 4k70r"),
+    )
 }
 
 /// Returns the load at the requested rate, or at the rate that the limits require.

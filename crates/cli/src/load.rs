@@ -36,6 +36,12 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
     pub(crate) print_load: Option<String>,
 
+    /// Users of a named load that says what one asks for (--print-load): their I/Os arrive at random (open loop). A user of kvcache
+    /// takes a turn of a chat every 30 s, one of vector-search asks a query per second, one of training-files or training-shards is
+    /// an accelerator
+    #[arg(long, value_name = "N", requires = "load", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) users: Option<u32>,
+
     /// The longest that a job is counted for, 20 times as long where few I/Os come of it; longer than its job file says only if it
     /// has a name; traces run whole [default: 500ms, of pools with an intent log 15s, which is three transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
@@ -75,7 +81,9 @@ impl LoadArgs {
                 "a millisecond at least, such as 500ms",
             ));
         }
-        let load = self.of_file(&host, problems).map(|load| load.at_most(most));
+        let load = self.of_file(&host, problems);
+        let load = load.and_then(|load| self.of_users(load, problems));
+        let load = load.map(|load| load.at_most(most));
         let conditions = Conditions {
             host,
             // Preliminary, until the load is known.
@@ -96,6 +104,23 @@ impl LoadArgs {
         match self.runtime {
             None => load,
             Some(runtime) => load.counted_longer(runtime),
+        }
+    }
+
+    /// The load at the rate of its users, if the user says how many.
+    fn of_users(&self, load: Load, problems: &mut Problems) -> Option<Load> {
+        let (Some(users), Some(name)) = (self.users, &self.load) else {
+            return Some(load);
+        };
+        match named::rate_of_users(name, f64::from(users)) {
+            Ok(rate) => taken(load.at_rate(rate), problems),
+            Err(what) => {
+                let help = "leave --users out, or give --rate where the subcommand has it";
+                problems
+                    .0
+                    .push(on_command_line(format!("--users: {what}"), help));
+                None
+            }
         }
     }
 

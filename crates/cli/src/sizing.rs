@@ -244,6 +244,7 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
         ("--job", args.load.job.is_some()),
         ("--trace", args.load.trace.is_some()),
         ("--load", args.load.load.is_some()),
+        ("--users", args.load.users.is_some()),
         ("--runtime", args.load.runtime.is_some()),
     ];
     let strays: &[(&str, bool)] = if of_vsan { &others } else { &given };

@@ -11,6 +11,7 @@ use report::decide;
 use study::decide::choose::{self, Candidate, Measure, Unfit};
 use study::decide::load::Pattern;
 use study::decide::prices::Prices;
+use study::decide::rate::Offered;
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load};
 use study::decide::{life, max, named};
@@ -228,6 +229,30 @@ impl Asked {
         };
         Ok(load.at_most(runtime))
     }
+
+    /// The load at the rate of its users, or at this one: `50k` or `300MB/s`.
+    fn at(&self, load: Load, users: Option<u32>, rate: Option<&str>) -> Result<Load, Problems> {
+        let offered = match (self, users, rate) {
+            (_, None, None) => return Ok(load),
+            (_, Some(_), Some(_)) => {
+                return Err(of_argument("users: rate is given too", "one of them"));
+            }
+            (_, None, Some(rate)) => {
+                Offered::read(rate).map_err(|help| of_argument(format!("rate: `{rate}`"), help))?
+            }
+            (Asked::Named(name), Some(users), None) if users > 0 => {
+                named::rate_of_users(name, f64::from(users))
+                    .map_err(|what| of_argument(format!("users: {what}"), "leave users out"))?
+            }
+            (Asked::Named(_), Some(_), None) => {
+                return Err(of_argument("users: 0 users have no load", "1 or more"));
+            }
+            (Asked::Jobs(_), Some(_), None) => {
+                return Err(of_argument("users: the load has no name", "rate=\"50k\""));
+            }
+        };
+        load.at_rate(offered)
+    }
 }
 
 fn runtime(text: Option<&str>, problems: &mut Problems) -> Span {
@@ -243,11 +268,13 @@ fn runtime(text: Option<&str>, problems: &mut Problems) -> Span {
 
 /// Returns the lifetime of drives.
 #[pyfunction]
-#[pyo3(name = "life", signature = (drives, load, years, runtime, around, repeats))]
+#[pyo3(name = "life", signature = (drives, load, users, years, runtime, around, repeats))]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn lasting(
     py: Python<'_>,
     drives: Vec<Drive>,
     load: Option<Asked>,
+    users: Option<u32>,
     years: f64,
     runtime: Option<&str>,
     around: Around,
@@ -256,7 +283,13 @@ pub(crate) fn lasting(
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, &mut problems);
-    let load = load.and_then(|load| taken(load.read(&conditions.host, most), &mut problems));
+    let load = load.and_then(|asked| {
+        let load = asked.read(&conditions.host, most);
+        taken(
+            load.and_then(|load| asked.at(load, users, None)),
+            &mut problems,
+        )
+    });
     if let Some(load) = &load {
         around.before(load, &mut conditions);
     }
@@ -363,12 +396,14 @@ pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String>
 
 /// Returns the drives that meet a load and limits.
 #[pyfunction]
-#[pyo3(name = "choose", signature = (drives, load, slo, by, years, usd, runtime, around, repeats))]
+#[pyo3(name = "choose", signature = (drives, load, users, rate, slo, by, years, usd, runtime, around, repeats))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn chosen(
     py: Python<'_>,
     drives: Vec<Drive>,
     load: Asked,
+    users: Option<u32>,
+    rate: Option<&str>,
     slo: Option<&str>,
     by: &str,
     years: f64,
@@ -380,7 +415,11 @@ pub(crate) fn chosen(
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, &mut problems);
-    let load = taken(load.read(&conditions.host, most), &mut problems);
+    let asked = load.read(&conditions.host, most);
+    let load = taken(
+        asked.and_then(|read| load.at(read, users, rate)),
+        &mut problems,
+    );
     let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
     let by = taken(measure(by), &mut problems).unwrap_or(Measure::Iops);
     if by == Measure::Usd && usd.is_none() {

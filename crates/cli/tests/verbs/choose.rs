@@ -120,6 +120,57 @@ fn at_a_rate_all_drives_are_asked_for_the_same() {
     assert!(most > 200_000.0, "{most}");
 }
 
+/// 200 users of 64 I/Os every 30 s are 427 IOPS, of which half read 7.5 MiB: 1.68 GB/s.
+#[test]
+fn users_of_a_named_load_arrive_in_an_open_loop() {
+    let (code, found) = json(&[
+        "choose",
+        "p5800x-800",
+        "950pro-256",
+        "--load",
+        "kvcache",
+        "--users",
+        "200",
+        "--seeds",
+        "1",
+        "--runtime",
+        "1s",
+    ]);
+    assert_eq!(code, Some(0));
+    let offered = found["load"]["offered_iops"].as_f64().expect("a rate");
+    assert!((offered / 426.7 - 1.0).abs() < 0.03, "{offered}");
+    let all = found["answers"]["candidates"].as_array().expect("a list");
+    let of = |name: &str| {
+        let mut all = all.iter();
+        all.find(|one| one["drive"] == name).expect("it ran")
+    };
+    // 2.1 GB/s in all: the one drive keeps up, the other cannot write 0.45 GB/s.
+    let completes = |name: &str| of(name)["completes"].as_f64().expect("a share");
+    assert!(completes("p5800x-800") > 0.9, "{}", of("p5800x-800"));
+    assert!(completes("950pro-256") < 0.9, "{}", of("950pro-256"));
+}
+
+#[test]
+fn users_are_of_a_load_that_says_what_one_asks_for() {
+    for (options, said) in [
+        (
+            &["--load", "oltp", "--users", "5"][..],
+            "kvcache, vector-search",
+        ),
+        (&["--load", "kvcache", "--users", "0"], "1..=10000000"),
+        (
+            &["--load", "kvcache", "--users", "5", "--rate", "5k"],
+            "--rate",
+        ),
+        (&["--job", "mine.fio", "--users", "5"], "--load"),
+    ] {
+        let output = drivelab(&[&["choose", "p4800x-375"], options].concat());
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {error}");
+        assert!(error.contains(said), "{options:?}: {error}");
+    }
+}
+
 #[test]
 fn a_rate_is_not_that_of_a_trace_and_has_a_unit() {
     for (rate, wrong) in [("fast", "such as 50k"), ("0", "such as 50k")] {

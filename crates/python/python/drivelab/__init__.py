@@ -517,6 +517,7 @@ def life(
     drives: _Drives,
     load: str | Jobs | None = None,
     *,
+    users: int | None = None,
     years: float = 5,
     runtime: str | None = None,
     host: str = _HOST,
@@ -526,14 +527,16 @@ def life(
 ) -> Answer:
     """How long drives last under a load (the name of one, or `fio` jobs), each member of a pool too.
 
+    ``users``: users of a load that says what one asks for, such as "kvcache".
+
     >>> import drivelab as dl
     >>> dl.life("p4800x-375", "oltp", runtime="50ms", seeds=1).rows()[0]["rated_dwpd"]
     30.0
     """
     cores, named = _drives(drives)
     asked = load if load is None or isinstance(load, str) else _jobs(load)
-    call = _call("life", named, load=load, years=years, runtime=runtime, host=host, seed=seed, seeds=seeds)
-    return Answer(_core.life(cores, asked, float(years), runtime, _around(host, state, seed, seeds), call))
+    call = _call("life", named, load=load, users=users, years=years, runtime=runtime, host=host, seed=seed, seeds=seeds)
+    return Answer(_core.life(cores, asked, users, float(years), runtime, _around(host, state, seed, seeds), call))
 
 
 def in_place(place: str, drive: _Path_, behind: str) -> str:
@@ -555,6 +558,8 @@ def choose(
     drives: _Drives,
     load: str | Jobs,
     *,
+    users: int | None = None,
+    rate: str | None = None,
     slo: str | None = None,
     by: str = "iops",
     years: float = 5,
@@ -567,18 +572,23 @@ def choose(
 ) -> Answer:
     """Which drives meet a load (the name of one, or `fio` jobs) and limits, and which to take by a measure.
 
-    ``by``: usd, watt, iops, p99 or years. ``usd``: a file with your prices.
+    ``by``: usd, watt, iops, p99 or years. ``usd``: a file with your prices. ``users``: users of a load that says what one asks for
+    (kvcache, vector-search, training-files, training-shards), or ``rate``, such as "50k" or "300MB/s": I/Os arrive at that rate for
+    every drive (open loop).
 
     >>> import drivelab as dl
     >>> answer = dl.choose(["p4800x-375", "950pro-256"], "wal", by="p99", runtime="50ms", seeds=1)
     >>> len(answer.rows())
     2
+    >>> chats = dl.choose("p4800x-375", "kvcache", users=20, runtime="50ms", seeds=1)
+    >>> chats.json()["load"]["offered_iops"]
+    48.0
     """
     cores, named = _drives(drives)
     asked = load if isinstance(load, str) else _jobs(load)
-    call = _call("choose", named, load=load, slo=slo, by=by, years=years, usd=usd, runtime=runtime, host=host, seed=seed, seeds=seeds)
+    call = _call("choose", named, load=load, users=users, rate=rate, slo=slo, by=by, years=years, usd=usd, runtime=runtime, host=host, seed=seed, seeds=seeds)
     return Answer(
-        _core.choose(cores, asked, slo, by, float(years), usd, runtime, _around(host, state, seed, seeds), call)
+        _core.choose(cores, asked, users, rate, slo, by, float(years), usd, runtime, _around(host, state, seed, seeds), call)
     )
 
 

@@ -162,6 +162,7 @@ def max(
 def life(
     drives: list[Drive],
     load: str | Jobs | None,
+    users: int | None,
     years: float,
     runtime: str | None,
     around: _Around,
@@ -170,6 +171,8 @@ def life(
 def choose(
     drives: list[Drive],
     load: str | Jobs,
+    users: int | None,
+    rate: str | None,
     slo: str | None,
     by: str,
     years: float,

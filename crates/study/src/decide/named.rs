@@ -1,13 +1,25 @@
 //! Named loads: each is a fio job file in `loads/` that a user can read, print and edit. To add one: a file there, and
-//! its line here.
+//! its line here. A file may say what one user of the load asks for: `; user_iops: ` (I/Os per second) and `; user: `
+//! (in words).
+
+use super::rate::Offered;
 
 /// Name and job file of each load.
-const NAMED: [(&str, &str); 5] = [
+const NAMED: [(&str, &str); 11] = [
     ("oltp", include_str!("loads/oltp.fio")),
     ("wal", include_str!("loads/wal.fio")),
     ("nfs-sync", include_str!("loads/nfs-sync.fio")),
     ("web", include_str!("loads/web.fio")),
     ("backup", include_str!("loads/backup.fio")),
+    ("kvcache", include_str!("loads/kvcache.fio")),
+    ("checkpoint-save", include_str!("loads/checkpoint-save.fio")),
+    (
+        "checkpoint-restore",
+        include_str!("loads/checkpoint-restore.fio"),
+    ),
+    ("vector-search", include_str!("loads/vector-search.fio")),
+    ("training-files", include_str!("loads/training-files.fio")),
+    ("training-shards", include_str!("loads/training-shards.fio")),
 ];
 
 /// Returns the names of the loads.
@@ -19,6 +31,48 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn text(name: &str) -> Option<&'static str> {
     let found = NAMED.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
+}
+
+/// What one user of a load asks for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct User {
+    /// I/Os per second.
+    pub iops: f64,
+    /// What a user is, in words.
+    pub what: &'static str,
+}
+
+/// One user of the load of this name, from the lines `; user_iops: ` and `; user: ` of its file; `None` if it has none.
+pub fn user(name: &str) -> Option<User> {
+    let lines = || text(name).into_iter().flat_map(str::lines);
+    let of = |key: &str| {
+        let comments = lines().filter_map(|line| line.strip_prefix("; "));
+        let mut values = comments.filter_map(|line| line.split_once(": "));
+        values
+            .find(|(known, _)| *known == key)
+            .map(|(_, value)| value)
+    };
+    Some(User {
+        iops: of("user_iops")?.parse().ok()?,
+        what: of("user")?,
+    })
+}
+
+/// The rate of this many users of the load of this name.
+///
+/// # Errors
+/// The load has no users; what is right.
+pub fn rate_of_users(name: &str, users: f64) -> Result<Offered, String> {
+    match user(name) {
+        Some(user) => Ok(Offered::Iops((user.iops * users).max(1.0))),
+        None => {
+            let with: Vec<&str> = names().filter(|name| user(name).is_some()).collect();
+            Err(format!(
+                "the load {name} does not say what a user asks for; {} do",
+                with.join(", ")
+            ))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -33,7 +87,10 @@ mod tests {
         for name in names() {
             let text = text(name).expect("it has a name");
             Load::of_text(name, text.to_owned()).expect("fio's words");
-            assert!(text.contains("assumed"), "{name} says what it is");
+            assert!(
+                text.to_lowercase().contains("assumed"),
+                "{name} says what it is"
+            );
         }
     }
 
@@ -51,5 +108,59 @@ mod tests {
         };
         assert!((1 << 30..=16 << 30).contains(&bytes), "{bytes}");
         assert!(jobs[0].time_based);
+    }
+
+    /// Each figure of a user is arithmetic from the published figures that its file names.
+    #[test]
+    fn users_follow_from_published_figures() {
+        let (layers, turn_seconds) = (32.0, 30.0);
+        let tokens_of_a_layer = 2.0 * 8.0 * 128.0 * 2.0;
+        assert_eq!(tokens_of_a_layer, 4096.0, "bytes of a token in a layer");
+        let read = [512.0, 1024.0, 2048.0, 4096.0].map(|tokens| tokens * tokens_of_a_layer);
+        assert_eq!(read, [2.0, 4.0, 8.0, 16.0].map(|mib| mib * 1_048_576.0));
+        for (name, iops) in [
+            ("kvcache", 2.0 * layers / turn_seconds),
+            ("vector-search", 100.0),
+            ("training-files", 400.0 / 0.224),
+            ("training-shards", 7.0 * 146_600_628.0 / 0.323 / 1_048_576.0),
+        ] {
+            let user = user(name).expect("it has users");
+            assert!(
+                (user.iops / iops - 1.0).abs() < 1e-3,
+                "{name}: {} is {iops}",
+                user.iops
+            );
+            let Ok(Offered::Iops(rate)) = rate_of_users(name, 200.0) else {
+                panic!("{name}: a rate")
+            };
+            assert!((rate / (200.0 * iops) - 1.0).abs() < 1e-3, "{name}: {rate}");
+        }
+        let refused = rate_of_users("oltp", 5.0).expect_err("it has no users");
+        assert!(refused.contains("kvcache, vector-search"), "{refused}");
+    }
+
+    /// Blocks of the KV cache are the layers of its contexts: 7.5 MiB on average read, 2 MiB written.
+    #[test]
+    fn a_kv_cache_is_read_by_layer() {
+        let load = Load::of_text("kvcache", text("kvcache").expect("a load").to_owned());
+        let load = load.and_then(|load| load.at_rate(Offered::Iops(400.0)));
+        let mean = load.expect("fio's words").mean_bytes().expect("a rate");
+        assert_eq!(mean, 1_048_576.0 * (7.5 + 2.0) / 2.0);
+    }
+
+    /// Reads of a beam are issued together, and the next beam when all of them are done; arrivals at a rate wait for none.
+    #[test]
+    fn a_search_waits_for_its_beam() {
+        let load = Load::of_text("a", text("vector-search").expect("a load").to_owned());
+        let load = load.expect("fio's words");
+        let of = |load: &Load| {
+            let Workload::Jobs(jobs) = &load.yours().workload else {
+                panic!("jobs")
+            };
+            (jobs[0].iodepth, jobs[0].iodepth_batch_complete_min)
+        };
+        assert_eq!(of(&load), (4, 4));
+        let paced = load.at_rate(Offered::Iops(20_000.0)).expect("no rate yet");
+        assert_eq!(of(&paced).1, 1);
     }
 }

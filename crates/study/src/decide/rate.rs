@@ -208,6 +208,10 @@ fn paced(flow: &Flow<'_>, copies: u32, of_thread: u64, again: bool) -> Job {
             false => job.iodepth,
         },
         iodepth_low: 0,
+        // An arrival does not wait for completions of others.
+        iodepth_batch: 1,
+        iodepth_batch_complete_min: 1,
+        iodepth_batch_complete_max: 1,
         rate,
         rate_process: RateProcess::Poisson,
         think: None,
@@ -246,7 +250,7 @@ mod tests {
 
     #[test]
     fn jobs_offer_what_was_asked_for_in_all() {
-        for name in ["oltp", "wal", "nfs-sync", "web", "backup"] {
+        for name in named::names() {
             let before = jobs(named::text(name).expect("it has a name"));
             for rate in [100.0, 5_000.0, 50_000.0, 400_000.0] {
                 let (after, total) = at(&before, Offered::Iops(rate)).expect("no rate yet");

@@ -274,29 +274,6 @@ test("the first screen shows what each drive does at a latency, by a line to dra
   await close();
 });
 
-test("the table beside the line follows the drawn lines without jumps", async () => {
-  const { page, complaints, close } = await open();
-  // Where a point of a drive lies just beyond the limit, and just within it.
-  const at = 1;
-  const points = chapter("queue-depth").points.filter(({ settings }) => settings.direction === "read")
-    .map(({ results }) => results[at].read).filter((one) => one.latency.p99_us !== null).sort((a, b) => a.iops - b.iops);
-  const figures = await page.evaluate(([drive, limits]) => limits.map((accept) => {
-    const cell = lead.aside({ direction: "read", accept }).querySelectorAll("tbody tr")[drive].cells[1];
-    return [...cell.querySelectorAll("b, .soft")].map((one) => one.textContent);
-  }), [at, points.slice(2, 12).flatMap((one) => [one.latency.p99_us * 0.999, one.latency.p99_us])]);
-  const number = (text) => parseFloat(text) * (text.endsWith("M") ? 1000 : 1);
-  for (let pair = 0; pair < figures.length; pair += 2) {
-    const [before, exact] = [figures[pair], figures[pair + 1]];
-    // Left of its whole line a drive has no figure.
-    if (before[0] === "–") continue;
-    assert.ok(number(before[0]) > 0.95 * number(exact[0]), `${before} then ${exact}`);
-  }
-  const words = figures.map(([, load]) => load);
-  assert.ok(words.some((load) => /^QD\d+ to QD\d+$/.test(load)) && words.some((load) => /^QD\d+$/.test(load)), words.join());
-  assert.deepEqual(complaints, []);
-  await close();
-});
-
 test("every line chart can be read with the arrow keys", async () => {
   const { page, complaints, close } = await open();
   for (const name of await names(page)) {

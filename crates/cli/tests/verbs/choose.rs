@@ -137,7 +137,9 @@ fn users_of_a_named_load_arrive_in_an_open_loop() {
         "1s",
     ]);
     assert_eq!(code, Some(0));
-    let offered = found["load"]["offered_iops"].as_f64().expect("a rate");
+    let offered = found["asked"]["load"]["offered_iops"]
+        .as_f64()
+        .expect("a rate");
     assert!((offered / 426.7 - 1.0).abs() < 0.03, "{offered}");
     let all = found["answers"]["candidates"].as_array().expect("a list");
     let of = |name: &str| {

@@ -581,7 +581,7 @@ def choose(
     >>> len(answer.rows())
     2
     >>> chats = dl.choose("p4800x-375", "kvcache", users=20, runtime="50ms", seeds=1)
-    >>> chats.json()["load"]["offered_iops"]
+    >>> chats.json()["asked"]["load"]["offered_iops"]
     48.0
     """
     cores, named = _drives(drives)

@@ -31,6 +31,7 @@ mod man;
 mod max;
 mod measure;
 mod mix;
+mod odds;
 mod output;
 mod profile;
 mod progress;
@@ -108,6 +109,7 @@ enum Verb {
     Max(Box<max::Args>),
     Measure(measure::Args),
     Mix(Box<mix::Args>),
+    Odds(Box<odds::Args>),
     Prove(prove::Args),
     #[command(display_order = 1000)]
     Refit(refit::Args),
@@ -139,6 +141,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Max(args) => max::run(args),
         Verb::Measure(args) => measure::run(args),
         Verb::Mix(args) => mix::run(args),
+        Verb::Odds(args) => odds::run(args),
         Verb::Prove(args) => prove::run(args),
         Verb::Refit(args) => refit::run(args),
         Verb::Replay(args) => replay::run(args),

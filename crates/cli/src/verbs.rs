@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Decide",
         &[
-            "choose", "size", "max", "mix", "fill", "life", "explain", "check",
+            "choose", "size", "max", "mix", "fill", "life", "odds", "explain", "check",
         ],
     ),
     ("Serve", &["serve", "crashtest", "bench-target"]),
@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for the purposes of subcommands.
-const WORDS: [(&str, &str); 114] = [
+const WORDS: [(&str, &str); 121] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -101,6 +101,13 @@ const WORDS: [(&str, &str); 114] = [
     ("mixed", "mix"),
     ("ratio", "mix"),
     ("rwmix", "mix"),
+    ("mtbf", "odds"),
+    ("afr", "odds"),
+    ("mttdl", "odds"),
+    ("reliability", "odds"),
+    ("rebuild", "odds"),
+    ("resilver", "odds"),
+    ("risk", "odds"),
     ("cliff", "fill"),
     ("sustained", "fill"),
     ("pslc", "fill"),

@@ -6,11 +6,13 @@ use super::Table;
 use study::decide::check;
 use study::decide::choose;
 use study::decide::explain;
+use study::decide::failure_rates::Class;
 use study::decide::fill;
 use study::decide::life;
 use study::decide::load::Height;
 use study::decide::max::Answer;
 use study::decide::mix;
+use study::decide::odds;
 use study::decide::size;
 use study::decide::table_of_s3::TableRow;
 
@@ -66,6 +68,54 @@ pub fn max(answers: &[Answer]) -> Table {
         }
     }
     Table::of(lines)
+}
+
+/// A pool and a kind of drive in it.
+#[derive(Clone, Debug, Serialize)]
+struct Odds<'a> {
+    pool: &'a str,
+    usable_bytes: u64,
+    losses_per_year: f64,
+    losses_per_year_low: f64,
+    losses_per_year_high: f64,
+    unreadable_per_year: f64,
+    unreadable_per_year_low: f64,
+    unreadable_per_year_high: f64,
+    cause: &'a str,
+    cause_share: f64,
+    drive: &'a str,
+    count: usize,
+    class: Option<&'static str>,
+    failures_per_year: f64,
+    failures_per_year_low: f64,
+    failures_per_year_high: f64,
+    rebuild_seconds: f64,
+}
+
+/// A line for each kind of drive of each pool of `odds`.
+pub fn odds(answers: &[odds::Answer]) -> Table {
+    let kinds = answers
+        .iter()
+        .flat_map(|answer| answer.drives.iter().map(move |kind| (answer, kind)));
+    Table::of(kinds.map(|(answer, kind)| Odds {
+        pool: &answer.drive,
+        usable_bytes: answer.usable_bytes,
+        losses_per_year: answer.losses[0],
+        losses_per_year_low: answer.losses[1],
+        losses_per_year_high: answer.losses[2],
+        unreadable_per_year: answer.unreadable[0],
+        unreadable_per_year_low: answer.unreadable[1],
+        unreadable_per_year_high: answer.unreadable[2],
+        cause: &answer.cause.what,
+        cause_share: answer.cause.share,
+        drive: &kind.drive,
+        count: kind.count,
+        class: kind.class.map(Class::name),
+        failures_per_year: kind.failures[0],
+        failures_per_year_low: kind.failures[1],
+        failures_per_year_high: kind.failures[2],
+        rebuild_seconds: kind.rebuild_seconds,
+    }))
 }
 
 /// A mix of a drive.

@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod life;
 pub mod max;
 pub mod mix;
+pub mod odds;
 pub mod page;
 mod plot;
 mod screen;

@@ -1,0 +1,175 @@
+//! The odds of data loss: `drivelab odds`.
+
+use serde_json::{Value, json};
+use study::decide::odds::{Answer, EXPOSED, PerYear, Repair, Request};
+use text::digits::{bytes_decimal, digits, duration, percent};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::document;
+
+/// Years between two events of this rate.
+fn years(rate: f64) -> String {
+    let years = 1.0 / rate;
+    match years {
+        none if none.is_infinite() => String::from("never"),
+        more if more >= 1e12 => String::from("over 10^12 years"),
+        more if more >= 1e9 => format!("{} billion years", digits(more / 1e9)),
+        more if more >= 1e6 => format!("{} million years", digits(more / 1e6)),
+        more if more >= 2.0 => format!("{} years", text::digits::grouped(&digits(more), ',')),
+        less => format!("{} days", digits(less * 365.25)),
+    }
+}
+
+/// From the greatest rate to the least.
+fn range([_, least, greatest]: PerYear) -> Option<String> {
+    let (from, to) = (years(greatest), years(least));
+    let unit = to.rsplit(' ').next().unwrap_or("");
+    let words: Vec<&str> = to.split(' ').collect();
+    let same = match words[..] {
+        [_, unit] => from.strip_suffix(&format!(" {unit}")),
+        [_, scale, unit] => from.strip_suffix(&format!(" {scale} {unit}")),
+        _ => None,
+    };
+    let from = same.map_or(from.clone(), str::to_owned);
+    (least != greatest && unit != "never").then(|| format!("{from} to {to}"))
+}
+
+/// The answer on one pool in a sentence, and what a rebuild meets.
+pub fn answer(answer: &Answer) -> Vec<String> {
+    let drive = &answer.drive;
+    let once = match range(answer.losses) {
+        Some(range) => format!("{} (range {range})", years(answer.losses[0])),
+        None => years(answer.losses[0]),
+    };
+    let mut lines = vec![format!("{drive}: data loss once in {once}.")];
+    let (rebuilds, losses) = (answer.unreadable[0], answer.losses[0]);
+    if rebuilds > losses {
+        lines.push(format!(
+            "Before that, some blocks: once in {} a rebuild of {drive} meets an unreadable sector and has no other copy of it.",
+            years(rebuilds)
+        ));
+    }
+    lines
+}
+
+fn failures(repair: &Repair) -> String {
+    let [typical, least, greatest] = repair.failures.map(|it| digits(100.0 * it));
+    match least == greatest {
+        true => format!("{typical} %"),
+        false => format!("{typical} % ({least} to {greatest})"),
+    }
+}
+
+/// A line for each pool, and a table of the drives.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let mut pools = plain();
+    pools.set_header(["pool", "usable", "data loss", "sectors", "cause", "share"]);
+    let mut drives = plain();
+    drives.set_header(["drive", "count", "class", "fail in a year", "rebuild"]);
+    let mut listed: Vec<&str> = Vec::new();
+    for answer in answers {
+        pools.add_row([
+            answer.drive.clone(),
+            bytes_decimal(answer.usable_bytes as f64),
+            years(answer.losses[0]),
+            years(answer.unreadable[0]),
+            answer.cause.what.clone(),
+            percent(Some(answer.cause.share), 0),
+        ]);
+        for repair in &answer.drives {
+            if listed.contains(&&*repair.drive) {
+                continue;
+            }
+            listed.push(&repair.drive);
+            drives.add_row([
+                repair.drive.clone(),
+                repair.count.to_string(),
+                repair.class.map_or("-", |class| class.name()).to_owned(),
+                failures(repair),
+                duration(repair.rebuild_seconds),
+            ]);
+        }
+    }
+    right(&mut pools, 1..4);
+    right(&mut drives, 1..2);
+    right(&mut drives, 4..5);
+    format!(
+        "{}\n\n{}",
+        folded(&pools, 1, width),
+        folded(&drives, 1, width)
+    )
+}
+
+/// What a reader should know of how it was found.
+pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+    let how = format!(
+        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine fails {} a year; memory counts for {} s after a log has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
+        duration(3600.0 * request.replace_hours),
+        request.host.id,
+        match request.crashes {
+            1.0 => String::from("once"),
+            times => format!("{} times", digits(times)),
+        },
+        digits(EXPOSED),
+    );
+    let mut lines = vec![paragraph("", &how, width)];
+    let mut told: Vec<String> = Vec::new();
+    for repair in answers.iter().flat_map(|answer| &answer.drives) {
+        let line = match repair.class.filter(|_| repair.source != "given") {
+            Some(class) => {
+                let of = class.rate().unreadable_source;
+                paragraph(
+                    &format!("{}: ", class.name()),
+                    &format!("{}; unreadable sectors: {of}.", repair.source),
+                    width,
+                )
+            }
+            None => format!("{}: {} (given).", repair.drive, failures(repair)),
+        };
+        if !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    lines.extend(told);
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let asked = json!({
+        "replace_hours": request.replace_hours,
+        "crashes_per_year": request.crashes,
+        "host": request.host.id,
+        "seed": request.seed,
+    });
+    document("drivelab odds", command, &asked, &answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn years_have_a_scale_and_short_ones_are_days() {
+        assert_eq!(years(0.0), "never");
+        assert_eq!(years(2.0), "183 days");
+        assert_eq!(years(0.0044), "227 years");
+        assert_eq!(years(1.0 / 12_345.0), "12,350 years");
+        assert_eq!(years(1.0 / 3.2e6), "3.2 million years");
+        assert_eq!(years(1e-15), "over 10^12 years");
+    }
+
+    #[test]
+    fn a_range_says_its_unit_once_where_both_ends_have_it() {
+        assert_eq!(
+            range([0.0044, 0.0007, 0.012]).as_deref(),
+            Some("83.3 to 1,429 years")
+        );
+        assert_eq!(
+            range([1e-5, 1e-7, 1e-3]).as_deref(),
+            Some("1,000 years to 10 million years")
+        );
+        assert_eq!(range([0.01; 3]), None);
+    }
+}

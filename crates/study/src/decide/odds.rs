@@ -1,0 +1,430 @@
+//! The odds that a pool loses data, from its own loss rule: how often drives fail, and how long a failed one stays failed.
+//!
+//! The rule (`model::tier::Loss`) gives the smallest sets of members that lose data when all of them have failed. A set is lost in a year
+//! with the sum over its members j of rate(j) x the product over the others i of rate(i) x repair time(i): all others are failed, and j
+//! fails before one of them is replaced. Rates of sets are added. That is the first term of the Markov chain with repairs side by side;
+//! with repairs in days and failures in hundreds of years the other terms are below a thousandth (tests).
+//!
+//! Repair time: until the drive is replaced (assumed, an option), and the rebuild. A rebuild takes as long as a new drive of this model
+//! takes to be written once in order, or one in use to be read once, whichever is longer; it is simulated, alone on the drive, for
+//! its whole capacity. Memory counts in a set where the machine fails within [`EXPOSED`] of the last member: an intent log's main has
+//! everything after that.
+//!
+//! Left out: drives that fail together, age and wear, fire and operators, faults of software, checksum errors that nobody looks for, other
+//! load during a rebuild.
+
+use catalogue::{DriveSheet, HostSheet};
+use lab::{Bench, Lab, Machine, Work};
+use model::media::{DriveConfig, Medium, Precondition};
+use model::tier::Loss;
+use model::{Span, Time};
+use serde::Serialize;
+use text::problem::{Problem, Problems};
+use workload::job::{BlockSizes, Extent, Job, Mix};
+
+use super::failure_rates::{Class, FailureRate};
+use crate::review::results::rounded;
+
+const HOURS: f64 = 8766.0;
+/// Seconds for which memory matters after a log has failed: two transaction groups of 5 s.
+pub const EXPOSED: f64 = 10.0;
+/// Bytes of the smaller drive that stands for a flash drive in a rebuild.
+const SMALL: u64 = 16 << 30;
+/// Pieces of a rebuild that are simulated; of media without a cache of gigabytes, the beginning of each.
+const PIECES: u64 = 64;
+const BEGINNING: u64 = 64 << 20;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Hours until a failed drive is replaced.
+    pub replace_hours: f64,
+    /// How often the machine fails in a year (power, kernel).
+    pub crashes: f64,
+    /// Share of drives that fail in a year, by drive; without a name of all others.
+    pub failures: Vec<(Option<String>, f64)>,
+    /// The host of the rebuild.
+    pub host: HostSheet,
+    /// The seed of the rebuild.
+    pub seed: u64,
+}
+
+/// How often something happens in a year: typical, least and greatest.
+pub type PerYear = [f64; 3];
+
+/// What was found of one pool or drive.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// The pool or drive.
+    pub drive: String,
+    /// Bytes a host can address.
+    pub usable_bytes: u64,
+    /// Losses of durable data in a year.
+    pub losses: PerYear,
+    /// Rebuilds without redundancy that meet an unreadable sector, in a year: some blocks are lost then.
+    pub unreadable: PerYear,
+    /// What loses most often, in words, and its share of the losses.
+    pub cause: Cause,
+    /// Each kind of drive in it.
+    pub drives: Vec<Repair>,
+}
+
+/// What loses most often.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Cause {
+    /// Members, in words.
+    pub what: String,
+    /// Share of the losses.
+    pub share: f64,
+}
+
+/// A kind of drive: how often it fails, and how long it then is missing.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Repair {
+    /// The drive.
+    pub drive: String,
+    /// How many of it.
+    pub count: usize,
+    /// Its class; null where the user said how often it fails and the class is unknown.
+    pub class: Option<Class>,
+    /// Share that fails in a year.
+    pub failures: PerYear,
+    /// Where that is from.
+    pub source: String,
+    /// Seconds of the rebuild.
+    pub rebuild_seconds: f64,
+    /// Unreadable sectors for each bit that is read, at most; null where the class is unknown.
+    pub unreadable_per_bit: Option<f64>,
+}
+
+/// A member in numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Numbers {
+    failures: PerYear,
+    /// Years until it is repaired.
+    repair: f64,
+    /// Odds that a sector of it cannot be read while all of it is.
+    unreadable: f64,
+}
+
+/// Everything wrong with what is asked of a drive.
+///
+/// # Errors
+/// All of it at once.
+pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for member in kinds(drive) {
+        if Class::new(member).is_none() && given(request, member).is_none() {
+            let of = match member.id == drive.id {
+                true => String::new(),
+                false => format!("{}: ", drive.id),
+            };
+            problems.0.push(Problem {
+                origin: String::from("command line"),
+                place: text::problem::Place::Whole,
+                what: format!("{of}no failure rate is known of {}", member.id),
+                help: Some(format!("say it: --afr {}=0.2%", member.id)),
+            });
+        }
+    }
+    problems.or(())
+}
+
+/// A rate for a drive that no pool has.
+///
+/// # Errors
+/// All such names at once.
+pub fn unused(request: &Request, drives: &[DriveSheet]) -> Result<(), Problems> {
+    let known: Vec<&str> = drives
+        .iter()
+        .flat_map(kinds)
+        .map(|kind| &*kind.id)
+        .collect();
+    let mut problems = Problems::default();
+    for name in request
+        .failures
+        .iter()
+        .filter_map(|(name, _)| name.as_ref())
+    {
+        if !known.contains(&&**name) {
+            problems.0.push(Problem {
+                origin: String::from("command line"),
+                place: text::problem::Place::Whole,
+                what: format!("--afr {name}=...: no drive of these pools is called {name}"),
+                help: Some(format!("their drives: {}", known.join(", "))),
+            });
+        }
+    }
+    problems.or(())
+}
+
+/// Each kind of drive of a pool once; the drive itself if it is none.
+fn kinds(drive: &DriveSheet) -> Vec<&DriveSheet> {
+    match &drive.pool {
+        Some(_) => drive.members.iter().collect(),
+        None => vec![drive],
+    }
+}
+
+fn given(request: &Request, drive: &DriveSheet) -> Option<f64> {
+    let named = |one: &&(Option<String>, f64)| one.0.as_ref() == Some(&drive.id);
+    let named = request.failures.iter().find(named);
+    let all = request.failures.iter().find(|one| one.0.is_none());
+    named.or(all).map(|one| one.1)
+}
+
+/// The odds of a pool, or of a drive by itself.
+///
+/// # Errors
+/// A drive whose failure rate is neither known nor given.
+pub fn measure(
+    request: &Request,
+    drive: &DriveSheet,
+    lab: &Lab,
+    tell: &dyn Fn(String),
+) -> Result<Answer, Problems> {
+    check(request, drive)?;
+    let (names, of_member): (Vec<String>, Vec<usize>) = match (drive.pool_config(), &drive.pool) {
+        (Some(config), Some(sheet)) => {
+            let names = config.members.iter().map(|it| it.name.clone());
+            (names.collect(), sheet.members.clone())
+        }
+        _ => (vec![drive.id.clone()], vec![0]),
+    };
+    let loss = match drive.pool_config() {
+        Some(config) => config.promise().loss,
+        None => Loss::Member(0),
+    };
+    let mut drives = Vec::new();
+    let mut numbers = Vec::new();
+    for (index, kind) in kinds(drive).into_iter().enumerate() {
+        tell(format!("rebuild of {}", kind.id));
+        let repair = repair(request, kind, lab)?;
+        numbers.push(Numbers {
+            failures: repair.failures,
+            repair: (request.replace_hours + repair.rebuild_seconds / 3600.0) / HOURS,
+            unreadable: repair.unreadable_per_bit.unwrap_or(0.0) * 8.0 * kind.capacity as f64,
+        });
+        let count = of_member.iter().filter(|&&one| one == index).count();
+        drives.push(Repair { count, ..repair });
+    }
+    let members: Vec<Numbers> = of_member.iter().map(|&kind| numbers[kind]).collect();
+    let losses = [0, 1, 2].map(|end| losses(&loss, &members, request.crashes, end));
+    let unreadable = [0, 1, 2].map(|end| unreadable(&loss, &members, end));
+    Ok(Answer {
+        drive: drive.id.clone(),
+        usable_bytes: drive.capacity,
+        losses,
+        unreadable,
+        cause: cause(&loss, &members, &names, request.crashes, losses[0]),
+        drives,
+    })
+}
+
+/// How often all members of a set are failed at once, in a year.
+fn together(set: &[u16], members: &[Numbers], end: usize) -> f64 {
+    let of = |member: &u16| members[usize::from(*member)];
+    let missing = |one: Numbers| one.failures[end] * one.repair;
+    let last = set.iter().map(|j| {
+        let others = set.iter().filter(|i| *i != j).map(of).map(missing);
+        of(j).failures[end] * others.product::<f64>()
+    });
+    last.sum()
+}
+
+/// Losses a year, by a rule.
+fn losses(loss: &Loss, members: &[Numbers], crashes: f64, end: usize) -> f64 {
+    let sets = loss.cut_sets().into_iter();
+    let rates = sets.map(|(set, memory)| match (set.is_empty(), memory) {
+        (true, _) => crashes,
+        (false, false) => together(&set, members, end),
+        (false, true) => together(&set, members, end) * crashes * EXPOSED / (HOURS * 3600.0),
+    });
+    rates.sum()
+}
+
+/// Rebuilds a year that read the last copy of something and meet an unreadable sector.
+fn unreadable(loss: &Loss, members: &[Numbers], end: usize) -> f64 {
+    let sets = loss.cut_sets().into_iter();
+    let sets = sets.filter(|(set, memory)| set.len() > 1 && !memory);
+    let rates = sets.flat_map(|(set, _)| {
+        let each = (0..set.len()).map(|last| {
+            let mut failed = set.clone();
+            let read = failed.remove(last);
+            together(&failed, members, end) * members[usize::from(read)].unreadable
+        });
+        each.collect::<Vec<f64>>()
+    });
+    rates.sum()
+}
+
+/// The part of the rule that loses most often.
+fn cause(loss: &Loss, members: &[Numbers], names: &[String], crashes: f64, all: f64) -> Cause {
+    let parts: Vec<&Loss> = match loss {
+        Loss::AtLeast(1, parts) => parts.iter().collect(),
+        one => vec![one],
+    };
+    let rated = parts.into_iter().map(|part| {
+        let rate = losses(part, members, crashes, 0);
+        (part, rate)
+    });
+    let most = rated.max_by(|one, other| one.1.total_cmp(&other.1));
+    let Some((part, rate)) = most else {
+        return Cause {
+            what: String::from("nothing"),
+            share: 0.0,
+        };
+    };
+    Cause {
+        what: part.words(names),
+        share: rounded(if all > 0.0 {
+            (rate / all).min(1.0)
+        } else {
+            0.0
+        }),
+    }
+}
+
+/// How often a drive fails, and how long its rebuild takes.
+fn repair(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Repair, Problems> {
+    let class = Class::new(drive);
+    let known: Option<FailureRate> = class.map(Class::rate);
+    let said = given(request, drive);
+    let (failures, source) = match (said, known) {
+        (Some(said), _) => ([said; 3], String::from("given")),
+        (None, Some(known)) => (known.per_year, known.source.to_owned()),
+        (None, None) => ([0.0; 3], String::from("unknown")),
+    };
+    let written = pass_seconds(request, drive, lab, Mix::Write)?;
+    let read = pass_seconds(request, drive, lab, Mix::Read)?;
+    Ok(Repair {
+        drive: drive.id.clone(),
+        count: 1,
+        class,
+        failures,
+        source,
+        rebuild_seconds: rounded(written.max(read)),
+        unreadable_per_bit: known.map(|known| known.unreadable_per_bit),
+    })
+}
+
+/// Seconds in which all of a drive is written (a new one) or read (one in use) in order, alone.
+fn pass_seconds(
+    request: &Request,
+    drive: &DriveSheet,
+    lab: &Lab,
+    mix: Mix,
+) -> Result<f64, Problems> {
+    let (config, whole) = match &drive.config {
+        DriveConfig::Nand(_) | DriveConfig::Raid0(_) => (drive.config.shrunk(SMALL), true),
+        config => (config.clone(), false),
+    };
+    let state = match mix {
+        Mix::Write => Precondition::Fresh,
+        _ => Precondition::Filled,
+    };
+    let capacity = config.capacity_bytes();
+    let scale = drive.config.capacity_bytes() as f64 / capacity as f64;
+    let block = 1u64 << 20;
+    let piece = (capacity / PIECES).max(block) / block * block;
+    let bytes = match whole {
+        true => piece,
+        false => piece.min(BEGINNING),
+    };
+    let machine = Machine::new(drive, &request.host).with_drive(config);
+    let mut bench = Bench::new(lab, &machine, state, request.seed);
+    let mut seconds = 0.0;
+    for number in 0..(capacity / piece).min(PIECES) {
+        let job = Job {
+            mix,
+            random: false,
+            block_sizes: std::array::from_fn(|_| BlockSizes::Fixed(block as u32)),
+            iodepth: 4,
+            offset: Extent::Bytes(number * piece),
+            size: Some(Extent::Bytes(bytes)),
+            number_ios: Some(bytes / block),
+            ..Job::default()
+        };
+        let outcome = bench.run(Work::Jobs(vec![job]), request.seed + number, Span::ZERO)?;
+        let took = outcome.end.since(Time::ZERO).seconds();
+        seconds += took * (capacity as f64 / PIECES as f64) / bytes as f64;
+    }
+    Ok(seconds * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alike(count: usize, failures: f64, repair: f64) -> Vec<Numbers> {
+        let one = Numbers {
+            failures: [failures; 3],
+            repair,
+            unreadable: 0.01,
+        };
+        vec![one; count]
+    }
+
+    fn any(count: u16, of: u16) -> Loss {
+        Loss::out_of(count, (0..of).map(Loss::Member).collect())
+    }
+
+    /// The mean time until more than `bears` of `count` drives are failed, repairs side by side: a birth-death chain.
+    fn markov(count: usize, bears: usize, failures: f64, repair: f64) -> f64 {
+        let up = |failed: usize| (count - failed) as f64 * failures;
+        let down = |failed: usize| failed as f64 / repair;
+        // Time from `failed` to `failed` + 1 for the first time.
+        let mut step = 1.0 / up(0);
+        let mut all = step;
+        for failed in 1..=bears {
+            step = 1.0 / up(failed) + down(failed) / up(failed) * step;
+            all += step;
+        }
+        all
+    }
+
+    #[test]
+    fn mirrors_and_arrays_are_as_the_markov_chain_has_them() {
+        for (count, bears) in [(2, 1), (3, 2), (6, 1), (6, 2), (10, 2), (10, 3)] {
+            let (failures, repair) = (0.0157, 2.0 / 365.0);
+            let members = alike(count, failures, repair);
+            let rule = any(bears as u16 + 1, count as u16);
+            let years = 1.0 / losses(&rule, &members, 1.0, 0);
+            let exact = markov(count, bears, failures, repair);
+            let off = (years / exact - 1.0).abs();
+            assert!(
+                off < 2e-3,
+                "{count} drives, {bears} may fail: {years} of {exact} years"
+            );
+        }
+    }
+
+    /// S2-049 and S2-050 say four and eight times.
+    #[test]
+    fn a_stripe_of_two_fails_twice_as_often_as_one_drive() {
+        let members = alike(2, 0.01, 1.0 / 365.0);
+        let one = losses(&Loss::Member(0), &members, 1.0, 0);
+        let stripe = losses(&any(1, 2), &members, 1.0, 0);
+        let mirror = losses(&any(2, 2), &members, 1.0, 0);
+        assert!((stripe / one - 2.0).abs() < 1e-12);
+        assert!((stripe / mirror - 365.0 / 0.01).abs() < 1e-6);
+    }
+
+    /// By hand: a pair fails 2 x 0.01 times a year, and one time in a hundred the other cannot be read whole.
+    #[test]
+    fn the_last_copy_is_read_by_a_rebuild() {
+        let members = alike(6, 0.01, 1.0 / 365.0);
+        assert!((unreadable(&any(2, 2), &members, 0) - 2.0 * 0.01 * 0.01).abs() < 1e-15);
+        assert!((unreadable(&any(2, 6), &members, 0) - 30.0 * 0.01 * 0.01).abs() < 1e-12);
+        assert_eq!(unreadable(&any(1, 2), &members, 0), 0.0);
+    }
+
+    #[test]
+    fn memory_loses_alone_at_each_crash_and_with_a_log_seldom() {
+        let members = alike(1, 0.01, 1.0 / 365.0);
+        assert_eq!(losses(&Loss::Ram, &members, 2.0, 0), 2.0);
+        let both = Loss::all(vec![Loss::Member(0), Loss::Ram]);
+        let expected = 0.01 * 2.0 * EXPOSED / (HOURS * 3600.0);
+        assert!((losses(&both, &members, 2.0, 0) - expected).abs() < 1e-18);
+    }
+}

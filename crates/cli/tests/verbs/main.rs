@@ -18,6 +18,7 @@ mod life;
 mod loop_device;
 mod measure;
 mod mix_and_fill;
+mod odds;
 mod outputs;
 mod pools;
 mod replay;

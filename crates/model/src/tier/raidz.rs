@@ -6,9 +6,9 @@
 //! in place, so no read is needed before a write. This tier therefore needs a tier above it that complies
 //! ([`TierSettings::needs_whole_blocks`]).
 //!
-//! The location of a block follows from its address. Each [`BLOCK`] has a fixed space, padded to a multiple of (parity
-//! + 1) sectors as in ZFS. Smaller pieces use the space of their block, starting at the position of their first byte
-//! (in sum they would need more space; this is not counted). Blocks that one command writes go to each child as one
+//! The location of a block follows from its address. Each [`BLOCK`] has a fixed space, padded to a multiple of
+//! `parity + 1` sectors as in ZFS. Smaller pieces use the space of their block, starting at the position of their first
+//! byte (in sum they would need more space; this is not counted). Blocks that one command writes go to each child as one
 //! piece, because ZFS's queues merge them.
 //!
 //! A child that does not respond is out: writes omit its column. A block with data on it is read with the same number

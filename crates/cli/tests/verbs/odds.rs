@@ -1,0 +1,75 @@
+//! `drivelab odds` as a user runs it.
+
+use crate::decide::json;
+use crate::rig::{drivelab, drivelab_in, text};
+
+#[test]
+fn a_mirror_loses_data_far_less_often_than_a_stripe_and_all_have_a_range() {
+    let (code, found) = json(&[
+        "odds",
+        "p4801x-100",
+        "stripe(2*p4801x-100)",
+        "mirror(2*p4801x-100)",
+    ]);
+    assert_eq!(code, Some(0));
+    let losses = |index: usize, end: usize| {
+        let losses = &found["answers"][index]["losses"][end];
+        losses.as_f64().unwrap_or_else(|| panic!("{losses}"))
+    };
+    assert!((losses(1, 0) / losses(0, 0) - 2.0).abs() < 1e-9);
+    assert!(losses(2, 0) < 1e-4 * losses(0, 0));
+    for index in 0..3 {
+        assert!(losses(index, 1) < losses(index, 0) && losses(index, 0) < losses(index, 2));
+    }
+    // 100 GB at the rated 1 GB/s or a little faster or slower.
+    let rebuild = &found["answers"][2]["drives"][0]["rebuild_seconds"];
+    let rebuild = rebuild.as_f64().expect("seconds");
+    assert!((70.0..150.0).contains(&rebuild), "{rebuild}");
+}
+
+#[test]
+fn the_answer_says_how_drives_are_repaired_and_where_rates_are_from() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let output = drivelab_in(
+        folder.path(),
+        &[
+            "odds",
+            "s2-slog",
+            "--afr",
+            "1%",
+            "--afr",
+            "p4801x-100=0.2%",
+            "--replace-after",
+            "3d",
+            "--csv",
+            "odds.csv",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    let first = printed.lines().next().expect("a sentence");
+    assert!(
+        first.starts_with("s2-slog: data loss once in ") && first.chars().count() <= 160,
+        "{first}"
+    );
+    assert!(printed.contains("replaced after 3 d"), "{printed}");
+    assert!(printed.contains("p4801x-100: 0.2 % (given)"), "{printed}");
+    assert!(
+        printed.lines().all(|line| line.chars().count() <= 80),
+        "{printed}"
+    );
+    let csv = std::fs::read_to_string(folder.path().join("odds.csv")).expect("written");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+}
+
+#[test]
+fn unknown_rates_and_names_are_refused_all_at_once() {
+    let output = drivelab(&["odds", "gp3", "--afr", "970pro=1%"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("no failure rate is known of gp3"), "{said}");
+    assert!(
+        said.contains("no drive of these pools is called 970pro"),
+        "{said}"
+    );
+}

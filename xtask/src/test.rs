@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that CI runs, step by step, with the time each took and a list of what failed.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::fuzz;
 use crate::guest;
@@ -19,23 +19,6 @@ struct Step {
     what: &'static str,
     needs: &'static [&'static Tool],
     run: fn(install: bool) -> Result<(), String>,
-    /// In a whole run the step is skipped, with a message, if the previous steps have taken longer. CI ends a run
-    /// after 90 minutes, and an interrupted run does not report failures.
-    begins_within: Option<Duration>,
-}
-
-impl Step {
-    /// Returns why it cannot begin this long after the start; `None` if it can.
-    fn is_late(&self, taken: Duration) -> Option<String> {
-        let limit = self.begins_within.filter(|&limit| taken > limit)?;
-        let minutes = |it: Duration| it.as_secs() / 60;
-        Some(format!(
-            "the steps before took {} minutes, and it begins within {}: `cargo xtask test {}`",
-            minutes(taken),
-            minutes(limit),
-            self.name
-        ))
-    }
 }
 
 /// The steps in order: those that fail fast come first.
@@ -45,7 +28,6 @@ const STEPS: &[Step] = &[
         what: "the code is formatted",
         needs: &[],
         run: |_| execute(&mut cargo("fmt --all --check")),
-        begins_within: None,
     },
     Step {
         name: "clippy",
@@ -56,7 +38,6 @@ const STEPS: &[Step] = &[
                 "clippy --workspace --all-targets --locked -- -D warnings",
             ))
         },
-        begins_within: None,
     },
     Step {
         name: "doc",
@@ -68,21 +49,12 @@ const STEPS: &[Step] = &[
                     .env("RUSTDOCFLAGS", "-D warnings"),
             )
         },
-        begins_within: None,
     },
     Step {
         name: "test",
         what: "the tests of the whole workspace",
         needs: &[&tools::CC],
         run: test_workspace,
-        begins_within: None,
-    },
-    Step {
-        name: "soak",
-        what: "a pool, another each day, keeps what it acknowledged to databases and fio when its server is killed",
-        needs: soak::NEEDS,
-        run: soak::step,
-        begins_within: None,
     },
     Step {
         name: "fuzz",
@@ -90,46 +62,66 @@ const STEPS: &[Step] = &[
         needs: &[&tools::CXX],
         // With a fixed seed. A random finding belongs to a separate fuzzing run, not to the change that is tested.
         run: |_| fuzz::fuzz(&[], 5, Some(1)),
-        begins_within: None,
     },
     Step {
         name: "python",
         what: "the wheel, its tests and its notebooks",
         needs: &[&tools::CC, &tools::PYTHON],
         run: python::test,
-        begins_within: None,
     },
     Step {
         name: "wasm",
         what: "what a page simulates with compiles for wasm32-unknown-unknown",
         needs: &[],
         run: wasm::check,
-        begins_within: None,
-    },
-    Step {
-        name: "portable",
-        what: "a static binary prints what others print; the Python package compiles for ARM",
-        needs: portable::NEEDS,
-        run: portable::test,
-        // It compiles everything once more, which takes some five minutes.
-        begins_within: Some(Duration::from_secs(75 * 60)),
     },
 ];
 
 /// The steps of `quick`, to run between two edits. No tool is installed for them.
 const QUICK: &[&str] = &["fmt", "clippy", "unit"];
 
-/// A step of `quick` only: in the whole run, `test` includes it.
-const UNIT: Step = Step {
-    name: "unit",
-    what: "the tests inside the crates, without programs, clients and whole ledgers",
-    needs: &[&tools::CC],
-    run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
-    begins_within: None,
-};
+/// The steps of `nightly`: what takes long and seldom finds anything, once a day or before a release.
+const NIGHTLY: &[&str] = &["prove", "soak", "long-fuzz", "portable"];
 
-/// Steps that are not part of a whole run.
-const BY_NAME: [&Step; 1] = [&UNIT];
+/// Names for several steps.
+const GROUPS: [(&str, &[&str]); 2] = [("quick", QUICK), ("nightly", NIGHTLY)];
+
+/// Steps that are not part of a whole run: `unit`, which `test` includes, and those of [`NIGHTLY`].
+const BY_NAME: &[Step] = &[
+    Step {
+        name: "unit",
+        what: "the tests inside the crates, without programs, clients and whole ledgers",
+        needs: &[&tools::CC],
+        run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
+    },
+    Step {
+        name: "prove",
+        what: "power cuts and faults of pools with many faults, at three times as many points",
+        needs: &[&tools::CC],
+        run: |_| {
+            let mut prove = cargo("test --workspace --locked --test prove");
+            execute(prove.env("DRIVELAB_NIGHTLY", "1"))
+        },
+    },
+    Step {
+        name: "soak",
+        what: "a pool, another each day, keeps what it acknowledged to databases and fio when its server is killed",
+        needs: soak::NEEDS,
+        run: soak::step,
+    },
+    Step {
+        name: "long-fuzz",
+        what: "a minute of every fuzz target with a new seed",
+        needs: &[&tools::CXX],
+        run: |_| fuzz::fuzz(&[], 60, None),
+    },
+    Step {
+        name: "portable",
+        what: "a static binary prints what others print; the Python package compiles for ARM",
+        needs: portable::NEEDS,
+        run: portable::test,
+    },
+];
 
 /// Runs the tests. Where tools may be installed, a test that compares with a tool fails if the tool is missing,
 /// instead of being skipped.
@@ -158,7 +150,9 @@ pub(crate) fn list() -> ExitCode {
     for step in BY_NAME {
         println!("{:<10} {} (only by its name)", step.name, step.what);
     }
-    println!("{:<10} {}", "quick", QUICK.join(", "));
+    for (name, steps) in GROUPS {
+        println!("{name:<10} {}", steps.join(", "));
+    }
     ExitCode::SUCCESS
 }
 
@@ -169,13 +163,8 @@ enum End {
     Failed(String),
 }
 
-/// Runs the chosen steps in sequence. In a whole run (not with steps by name), steps that are too late are skipped.
-fn run_steps(
-    chosen: &[&Step],
-    install: bool,
-    whole: bool,
-    begun: Instant,
-) -> Vec<(&'static str, f64, End)> {
+/// Runs the chosen steps in sequence.
+fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
     let mut ends = Vec::new();
     for step in chosen {
         println!("\n== {}: {}", step.name, step.what);
@@ -186,10 +175,7 @@ fn run_steps(
             .filter(|tool| !tool.is_there())
             .map(|tool| tool.name())
             .collect();
-        let late = step.is_late(begun.elapsed()).filter(|_| whole);
-        let end = if let Some(why) = late {
-            End::Skipped(why)
-        } else if missing.is_empty() {
+        let end = if missing.is_empty() {
             match (step.run)(install) {
                 Ok(()) => End::Passed,
                 Err(error) => End::Failed(error),
@@ -214,15 +200,20 @@ fn run_steps(
 /// name.
 fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
     let steps = || STEPS.iter().chain(BY_NAME);
-    let unknown = |name: &&str| *name != "quick" && steps().all(|step| step.name != *name);
+    let group = |name: &str| GROUPS.iter().find(|group| group.0 == name);
+    let unknown = |name: &&str| group(name).is_none() && steps().all(|step| step.name != *name);
     if let Some(unknown) = names.iter().copied().find(unknown) {
         return Err(unknown);
     }
-    let quick = names.contains(&"quick");
+    let in_groups: Vec<&str> = names
+        .iter()
+        .filter_map(|name| group(name))
+        .flat_map(|group| group.1.iter().copied())
+        .collect();
     let wanted = |step: &&'static Step| {
         names.is_empty() && BY_NAME.iter().all(|one| one.name != step.name)
             || names.contains(&step.name)
-            || quick && QUICK.contains(&step.name)
+            || in_groups.contains(&step.name)
     };
     Ok(steps().filter(wanted).collect())
 }
@@ -255,7 +246,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
             println!("== install FAILED: {error}");
         }
     }
-    let ends = run_steps(&chosen, install, names.is_empty(), start);
+    let ends = run_steps(&chosen, install);
     println!("\n== summary");
     for (name, seconds, end) in &ends {
         match end {
@@ -283,30 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn quick_is_three_steps_and_the_whole_run_has_the_unit_tests_once() {
+    fn quick_and_nightly_are_steps_and_the_whole_run_has_the_unit_tests_once() {
         assert_eq!(names(&["quick"]), ["fmt", "clippy", "unit"]);
         assert_eq!(names(&["wasm", "quick"]), ["fmt", "clippy", "wasm", "unit"]);
+        assert_eq!(names(&["nightly"]), NIGHTLY);
         let all = names(&[]);
         assert!(all.contains(&"test") && !all.contains(&"unit"), "{all:?}");
-        assert_eq!(all.last(), Some(&"portable"), "{all:?}");
+        assert_eq!(all.last(), Some(&"wasm"), "{all:?}");
         assert_eq!(chosen(&["quick", "quack"]).err(), Some("quack"));
-    }
-
-    #[test]
-    fn what_compiles_everything_once_more_is_skipped_where_it_comes_too_late() {
-        let late = |step: &Step, minutes: u64| step.is_late(Duration::from_secs(minutes * 60));
-        let late_after = |minutes| -> Vec<&str> {
-            let steps = STEPS.iter().filter(|step| late(step, minutes).is_some());
-            steps.map(|step| step.name).collect()
-        };
-        assert!(late_after(70).is_empty());
-        assert_eq!(late_after(80), ["portable"]);
-        let why = STEPS.last().and_then(|step| late(step, 80));
-        assert_eq!(
-            why.as_deref(),
-            Some(
-                "the steps before took 80 minutes, and it begins within 75: `cargo xtask test portable`"
-            )
-        );
     }
 }

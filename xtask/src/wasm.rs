@@ -3,7 +3,7 @@
 //!
 //! 1. With the target of the current toolchain, if it is installed or rustup can add it.
 //! 2. Otherwise with Debian's `rustc-web` and the source of its standard library, unpacked under `target/` (nothing is
-//! installed): cargo checks the standard library for the target too, which takes half a minute.
+//!    installed): cargo checks the standard library for the target too, which takes half a minute.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

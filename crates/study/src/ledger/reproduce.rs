@@ -220,9 +220,7 @@ impl Task {
         let scenario = &self.scenario;
         let figures = match self.goal {
             Goal::Outcome => lab.run_until(scenario, go_on).map(|mut outcome| {
-                // What runs before and beside is in groups of its own.
-                let group = self.uncounted as u32;
-                let counts = |thread: &ThreadOutcome| thread.group == group;
+                let counts = |thread: &ThreadOutcome| thread.job >= self.uncounted;
                 outcome.threads.retain(counts);
                 all(&|one| match outcome.tested() {
                     Some(tested) => one.of_act(tested, None),

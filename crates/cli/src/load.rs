@@ -81,6 +81,12 @@ impl LoadArgs {
                 "a millisecond at least, such as 500ms",
             ));
         }
+        if self.users.is_some() && self.load.is_none() {
+            let what = "--users: a job file or a trace does not say what a user asks for";
+            problems
+                .0
+                .push(on_command_line(what, "name a load: --load kvcache"));
+        }
         let load = self.of_file(&host, problems);
         let load = load.and_then(|load| self.of_users(load, problems));
         let load = load.map(|load| load.at_most(most));

@@ -7,6 +7,7 @@ use lab::Lab;
 use report::{csv, decide};
 use study::decide::odds::{self, Request};
 use text::problem::Problems;
+use text::terminal::Width;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
@@ -16,12 +17,15 @@ use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::stop::AtOnce;
 
+/// The width where there is no terminal.
+const COLUMNS: Width = Some(80);
+
 /// Odds of data loss: how often drives fail, how long a rebuild takes, and how often a pool then loses data
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   drivelab odds 'mirror(2*p4801x-100)' 'stripe(2*p4801x-100)' p4801x-100
-  drivelab odds 'raidz(6*exos-x18-16tb; parity=1)' 'raidz(6*exos-x18-16tb; parity=2)' --replace-after 72h
+  drivelab odds 'raid5(6*exos-x18-16tb)' 'raid6(6*exos-x18-16tb)' --replace-after 72h
   drivelab odds s2-slog --afr 1% --afr p4801x-100=0.2%
 
 The pool's own loss rule (`drivelab show POOL`) says which drives have to fail together. Failure rates are by class of drive, each \
@@ -126,8 +130,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             args.json
                 .then(|| decide::odds::json(&request, &answers, &command)),
             &sentences,
-            |width| decide::odds::table(&answers, width),
-            |width| decide::odds::method(&request, &answers, &command, width),
+            |width| decide::odds::table(&answers, width.or(COLUMNS)),
+            |width| decide::odds::method(&request, &answers, &command, width.or(COLUMNS)),
         )
     })
 }

@@ -1,7 +1,7 @@
 //! The odds of data loss: `drivelab odds`.
 
 use serde_json::{Value, json};
-use study::decide::odds::{Answer, EXPOSED, PerYear, Repair, Request};
+use study::decide::odds::{Answer, Cause, EXPOSED, PerYear, Repair, Request};
 use text::digits::{bytes_decimal, digits, duration, percent};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -15,7 +15,7 @@ fn years(rate: f64) -> String {
         more if more >= 1e12 => String::from("over 10^12 years"),
         more if more >= 1e9 => format!("{} billion years", digits(more / 1e9)),
         more if more >= 1e6 => format!("{} million years", digits(more / 1e6)),
-        more if more >= 2.0 => format!("{} years", text::digits::grouped(&digits(more), ',')),
+        more if more >= 2.0 => format!("{} years", digits(text::digits::rounded(more, 3))),
         less => format!("{} days", digits(less * 365.25)),
     }
 }
@@ -31,7 +31,7 @@ fn range([_, least, greatest]: PerYear) -> Option<String> {
         _ => None,
     };
     let from = same.map_or(from.clone(), str::to_owned);
-    (least != greatest && unit != "never").then(|| format!("{from} to {to}"))
+    (years(least) != years(greatest) && unit != "never").then(|| format!("{from} to {to}"))
 }
 
 /// The answer on one pool in a sentence, and what a rebuild meets.
@@ -42,14 +42,28 @@ pub fn answer(answer: &Answer) -> Vec<String> {
         None => years(answer.losses[0]),
     };
     let mut lines = vec![format!("{drive}: data loss once in {once}.")];
-    let (rebuilds, losses) = (answer.unreadable[0], answer.losses[0]);
-    if rebuilds > losses {
+    let rebuilds = answer.unreadable.map(|rates| rates[0]);
+    if let Some(rebuilds) = rebuilds.filter(|rate| *rate > answer.losses[0]) {
         lines.push(format!(
             "Before that, some blocks: once in {} a rebuild of {drive} meets an unreadable sector and has no other copy of it.",
             years(rebuilds)
         ));
     }
     lines
+}
+
+/// What has to happen, in words.
+pub fn cause(cause: &Cause) -> String {
+    let drives = match cause.drives {
+        1 => String::from("1 drive fails"),
+        more => format!("{more} drives failed at once"),
+    };
+    match (cause.drives, cause.crash) {
+        (0, _) => String::from("a crash"),
+        (1, true) => String::from("1 drive failed, a crash"),
+        (more, true) => format!("{more} drives failed, a crash"),
+        _ => drives,
+    }
 }
 
 fn failures(repair: &Repair) -> String {
@@ -65,15 +79,17 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     let mut pools = plain();
     pools.set_header(["pool", "usable", "data loss", "sectors", "cause", "share"]);
     let mut drives = plain();
-    drives.set_header(["drive", "count", "class", "fail in a year", "rebuild"]);
+    drives.set_header(["drive", "class", "fail in a year", "rebuild"]);
     let mut listed: Vec<&str> = Vec::new();
     for answer in answers {
         pools.add_row([
             answer.drive.clone(),
             bytes_decimal(answer.usable_bytes as f64),
             years(answer.losses[0]),
-            years(answer.unreadable[0]),
-            answer.cause.what.clone(),
+            answer
+                .unreadable
+                .map_or_else(|| String::from("-"), |rates| years(rates[0])),
+            cause(&answer.cause),
             percent(Some(answer.cause.share), 0),
         ]);
         for repair in &answer.drives {
@@ -83,7 +99,6 @@ pub fn table(answers: &[Answer], width: Width) -> String {
             listed.push(&repair.drive);
             drives.add_row([
                 repair.drive.clone(),
-                repair.count.to_string(),
                 repair.class.map_or("-", |class| class.name()).to_owned(),
                 failures(repair),
                 duration(repair.rebuild_seconds),
@@ -91,8 +106,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
         }
     }
     right(&mut pools, 1..4);
-    right(&mut drives, 1..2);
-    right(&mut drives, 4..5);
+    right(&mut drives, 3..4);
     format!(
         "{}\n\n{}",
         folded(&pools, 1, width),
@@ -103,7 +117,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
 /// What a reader should know of how it was found.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let how = format!(
-        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine fails {} a year; memory counts for {} s after a log has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
+        "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine crashes {} a year; that loses data while a RAID 5 or 6 lacks a member (its write hole), or within {} s after the last log device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",
         duration(3600.0 * request.replace_hours),
         request.host.id,
         match request.crashes {
@@ -155,7 +169,7 @@ mod tests {
         assert_eq!(years(0.0), "never");
         assert_eq!(years(2.0), "183 days");
         assert_eq!(years(0.0044), "227 years");
-        assert_eq!(years(1.0 / 12_345.0), "12,350 years");
+        assert_eq!(years(1.0 / 12_345.0), "12,300 years");
         assert_eq!(years(1.0 / 3.2e6), "3.2 million years");
         assert_eq!(years(1e-15), "over 10^12 years");
     }

@@ -7,7 +7,7 @@
 //! Sources stand beside each rate. Those marked "from memory" were not read again when they were entered.
 
 use catalogue::DriveSheet;
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 
 /// Drives that fail alike.
@@ -16,9 +16,9 @@ use serde::Serialize;
 pub enum Class {
     /// Hard disks.
     HardDisk,
-    /// Flash drives with power-loss protection.
+    /// Flash drives whose write cache is not volatile.
     DataCentreFlash,
-    /// Flash drives without it.
+    /// Flash drives with a volatile write cache.
     ClientFlash,
     /// 3D XPoint.
     XPoint,
@@ -44,9 +44,9 @@ impl Class {
             DriveConfig::Hdd(_) => Some(Class::HardDisk),
             DriveConfig::XPoint(_) => Some(Class::XPoint),
             DriveConfig::Nand(_) | DriveConfig::Raid0(_) => {
-                match drive.power_loss_protection == Some(true) {
-                    true => Some(Class::DataCentreFlash),
-                    false => Some(Class::ClientFlash),
+                match drive.config.volatile_write_cache() {
+                    false => Some(Class::DataCentreFlash),
+                    true => Some(Class::ClientFlash),
                 }
             }
             _ => None,

@@ -358,7 +358,7 @@ fn what_is_not_a_whole_mirror_is_refused() {
     let mut replaced = left;
     replaced.images[1] = Image::default();
     let (mut rig, found) = Rig::on(&replaced, 2).expect("the first has everything");
-    assert_eq!(found[1], Found::Stale(1, None));
+    assert_eq!(found, [Found::Stale(1, None)]);
     rig.rest();
     assert_eq!(rig.on_leg(1, 0), 2);
     replaced.absent.push(0);

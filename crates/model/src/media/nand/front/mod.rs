@@ -21,7 +21,7 @@ use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Capacity;
 use crate::engine::{Agenda, Station};
-use crate::ftl::{Foreseen, UNIT};
+use crate::ftl::Foreseen;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -32,13 +32,6 @@ pub(super) use segment::Segment;
 
 /// Initial capacity of each queue.
 const FEW: usize = 16;
-
-/// Returns the number of 4 KiB units that a range overlaps.
-#[inline]
-fn units_touched(offset: u64, bytes: u64) -> u32 {
-    let unit = u64::from(UNIT);
-    ((offset + bytes).div_ceil(unit) - offset / unit) as u32
-}
 
 /// Bytes of the host's commands, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,7 +150,7 @@ impl Front {
         while offset < command.end() {
             // Segments end at multiples of the drive's largest transfer, as if split by a driver.
             let bytes = (command.end() - offset).min(u64::from(self.config.max_transfer));
-            let units = units_touched(offset, bytes);
+            let units = segment::units_touched(offset, bytes);
             let service = if write {
                 self.config.per_write + self.config.per_write_unit * u64::from(units - 1)
             } else {

@@ -4,6 +4,13 @@ use crate::command::CommandId;
 use crate::ftl::{Foreseen, Page, UNIT};
 use crate::time::{Span, Time};
 
+/// Returns the number of 4 KiB units that a range overlaps.
+#[inline]
+pub(super) fn units_touched(offset: u64, bytes: u64) -> u32 {
+    let unit = u64::from(UNIT);
+    ((offset + bytes).div_ceil(unit) - offset / unit) as u32
+}
+
 /// A part of a command (at most the largest transfer) that the controller has processed.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Segment {

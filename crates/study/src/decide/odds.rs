@@ -106,6 +106,9 @@ pub struct Repair {
     pub unreadable_per_bit: Option<f64>,
 }
 
+/// Members that lose data if all of them have failed, and whether the machine has to crash as well.
+type Set = (Vec<u16>, bool);
+
 /// A member in numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Numbers {
@@ -215,6 +218,7 @@ pub fn measure(
         Some(config) => config.promise().loss,
         None => Loss::Member(0),
     };
+    let sets = loss.cut_sets();
     let mut drives = Vec::new();
     let mut numbers = Vec::new();
     for (index, kind) in kinds(drive).into_iter().enumerate() {
@@ -238,18 +242,15 @@ pub fn measure(
         ..numbers[kind]
     });
     let members: Vec<Numbers> = members.collect();
-    let losses = [0, 1, 2].map(|end| losses(&loss, &members, request.crashes, end));
-    let is_redundant = loss
-        .cut_sets()
-        .iter()
-        .any(|(set, memory)| set.len() > 1 && !memory);
-    let unreadable = is_redundant.then(|| [0, 1, 2].map(|end| unreadable(&loss, &members, end)));
+    let losses = [0, 1, 2].map(|end| losses(&sets, &members, request.crashes, end));
+    let is_redundant = sets.iter().any(|set| is_redundant(&set));
+    let unreadable = is_redundant.then(|| [0, 1, 2].map(|end| unreadable(&sets, &members, end)));
     Ok(Answer {
         drive: drive.id.clone(),
         usable_bytes: drive.capacity,
         losses,
         unreadable,
-        cause: cause(&loss, &members, request.crashes),
+        cause: cause(&sets, &members, request.crashes),
         drives,
     })
 }
@@ -277,18 +278,22 @@ fn set_rate(set: &[u16], crash: bool, members: &[Numbers], crashes: f64, end: us
     }
 }
 
-/// Losses a year, by a rule.
-fn losses(loss: &Loss, members: &[Numbers], crashes: f64, end: usize) -> f64 {
-    let sets = loss.cut_sets().into_iter();
-    sets.map(|(set, crash)| set_rate(&set, crash, members, crashes, end))
-        .sum()
+/// Losses a year by the sets of a rule.
+fn losses(sets: &[Set], members: &[Numbers], crashes: f64, end: usize) -> f64 {
+    let rates = sets
+        .iter()
+        .map(|(set, crash)| set_rate(set, *crash, members, crashes, end));
+    rates.sum()
+}
+
+/// Whether data are lost only if several drives fail, whatever the machine does.
+fn is_redundant((set, crash): &&Set) -> bool {
+    set.len() > 1 && !crash
 }
 
 /// Rebuilds a year that read the last copy of something and meet an unreadable sector.
-fn unreadable(loss: &Loss, members: &[Numbers], end: usize) -> f64 {
-    let sets = loss.cut_sets().into_iter();
-    let sets = sets.filter(|(set, memory)| set.len() > 1 && !memory);
-    let rates = sets.flat_map(|(set, _)| {
+fn unreadable(sets: &[Set], members: &[Numbers], end: usize) -> f64 {
+    let rates = sets.iter().filter(is_redundant).flat_map(|(set, _)| {
         let each = (0..set.len()).map(|last| {
             let mut failed = set.clone();
             let read = failed.remove(last);
@@ -300,11 +305,11 @@ fn unreadable(loss: &Loss, members: &[Numbers], end: usize) -> f64 {
 }
 
 /// The number of failed drives, with a crash or without, that loses most often.
-fn cause(loss: &Loss, members: &[Numbers], crashes: f64) -> Cause {
+fn cause(sets: &[Set], members: &[Numbers], crashes: f64) -> Cause {
     let mut rates: BTreeMap<(usize, bool), f64> = BTreeMap::new();
-    for (set, crash) in loss.cut_sets() {
-        let rate = set_rate(&set, crash, members, crashes, 0);
-        *rates.entry((set.len(), crash)).or_default() += rate;
+    for (set, crash) in sets {
+        let rate = set_rate(set, *crash, members, crashes, 0);
+        *rates.entry((set.len(), *crash)).or_default() += rate;
     }
     let all: f64 = rates.values().sum();
     let most = rates
@@ -448,7 +453,7 @@ mod tests {
             let (failures, repair) = (0.0157, 2.0 / 365.0);
             let members = alike(count, failures, repair);
             let rule = any(bears as u16 + 1, count as u16);
-            let years = 1.0 / losses(&rule, &members, 1.0, 0);
+            let years = 1.0 / losses(&rule.cut_sets(), &members, 1.0, 0);
             let exact = markov(count, bears, failures, repair);
             let off = (years / exact - 1.0).abs();
             assert!(
@@ -462,9 +467,9 @@ mod tests {
     #[test]
     fn a_stripe_of_two_fails_twice_as_often_as_one_drive() {
         let members = alike(2, 0.01, 1.0 / 365.0);
-        let one = losses(&Loss::Member(0), &members, 1.0, 0);
-        let stripe = losses(&any(1, 2), &members, 1.0, 0);
-        let mirror = losses(&any(2, 2), &members, 1.0, 0);
+        let one = losses(&Loss::Member(0).cut_sets(), &members, 1.0, 0);
+        let stripe = losses(&any(1, 2).cut_sets(), &members, 1.0, 0);
+        let mirror = losses(&any(2, 2).cut_sets(), &members, 1.0, 0);
         assert!((stripe / one - 2.0).abs() < 1e-12);
         assert!((stripe / mirror - 365.0 / 0.01).abs() < 1e-6);
     }
@@ -473,20 +478,22 @@ mod tests {
     #[test]
     fn the_last_copy_is_read_by_a_rebuild() {
         let members = alike(6, 0.01, 1.0 / 365.0);
-        assert!((unreadable(&any(2, 2), &members, 0) - 2.0 * 0.01 * 0.01).abs() < 1e-15);
-        assert!((unreadable(&any(2, 6), &members, 0) - 30.0 * 0.01 * 0.01).abs() < 1e-12);
-        assert_eq!(unreadable(&any(1, 2), &members, 0), 0.0);
+        assert!((unreadable(&any(2, 2).cut_sets(), &members, 0) - 2.0 * 0.01 * 0.01).abs() < 1e-15);
+        assert!(
+            (unreadable(&any(2, 6).cut_sets(), &members, 0) - 30.0 * 0.01 * 0.01).abs() < 1e-12
+        );
+        assert_eq!(unreadable(&any(1, 2).cut_sets(), &members, 0), 0.0);
     }
 
     /// By hand: a member is out for a day a hundred times in 10,000 years, and each of these days has 2/365 crashes.
     #[test]
     fn a_crash_loses_alone_or_while_a_drive_is_out() {
         let members = alike(1, 0.01, 1.0 / 365.0);
-        assert_eq!(losses(&Loss::Ram, &members, 2.0, 0), 2.0);
+        assert_eq!(losses(&Loss::Ram.cut_sets(), &members, 2.0, 0), 2.0);
         let both = Loss::all(vec![Loss::Member(0), Loss::Ram]);
-        let rate = losses(&both, &members, 2.0, 0);
+        let rate = losses(&both.cut_sets(), &members, 2.0, 0);
         assert!((rate - 0.01 * 2.0 / 365.0).abs() < 1e-15, "{rate}");
-        let cause = cause(&both, &members, 2.0);
+        let cause = cause(&both.cut_sets(), &members, 2.0);
         assert_eq!((cause.drives, cause.crash, cause.share), (1, true, 1.0));
     }
 }

@@ -1,11 +1,28 @@
-//! Runs one question on many drives: on all cores, with a line for the progress and the remaining time.
+//! Runs one question on many drives, with a line for the progress: on all cores, or one drive after another.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use catalogue::DriveSheet;
 use lab::{GoOn, in_parallel};
+use text::problem::Problems;
 
+use crate::limit;
 use crate::progress::Progress;
+
+/// Returns the answers on drives, one drive after another, with a line that names the drive and the step.
+pub(crate) fn in_turn<A>(
+    drives: &[DriveSheet],
+    answer: impl Fn(&DriveSheet, &dyn Fn(String)) -> Result<A, Problems>,
+) -> Result<Vec<A>, Problems> {
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let answers = limit::all(drives.iter().map(|drive| {
+        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
+        (&*drive.id, answer(drive, &tell))
+    }));
+    bar.finish();
+    answers
+}
 
 /// Returns the answer for each drive, in the order of `drives`.
 pub(crate) fn of_each<T: Sync, R: Send>(

@@ -11,10 +11,10 @@ use study::decide::slo::Slo;
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
+use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::limit::{self, key_value};
 use crate::output::{self, write_whole};
-use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::AtOnce;
@@ -104,14 +104,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let answers = limit::all(drives.iter().map(|drive| {
-        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
-        (&*drive.id, max::highest(&request, drive, &lab, &tell))
-    }));
-    bar.finish();
-    let answers = answers?;
+    let answers = in_turn(&drives, |drive, tell| {
+        max::highest(&request, drive, &lab, tell)
+    })?;
     stop.results(|| print(args, &request, &answers))?;
     let failed = answers.iter().filter(|answer| !answer.is_met());
     let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();

@@ -10,10 +10,10 @@ use text::problem::Problems;
 use text::terminal::Width;
 
 use crate::drive::DriveArgs;
+use crate::each::in_turn;
 use crate::failure::Failure;
 use crate::limit;
 use crate::output::{self, write_whole};
-use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::stop::AtOnce;
 
@@ -112,14 +112,10 @@ fn times(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, request) = read(args)?;
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
-    let answers = limit::all(drives.iter().map(|drive| {
-        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
-        (&*drive.id, odds::measure(&request, drive, &lab, &tell))
-    }));
-    bar.finish();
-    let answers = answers?;
+    let answers = in_turn(&drives, |drive, tell| {
+        odds::measure(&request, drive, &lab, tell)
+    })?;
     stop.results(|| {
         let command = limit::command();
         if let Some(path) = &args.csv {

@@ -1,9 +1,10 @@
-//! What runs leave out of drives that are idle: NVMe power states.
+//! A note on idle drives: runs leave NVMe power states out.
 //!
-//! Linux has drives enter non-operational power states by themselves (autonomous power state transitions, APST): after 100 ms without
-//! a command one whose entry and exit latencies sum to at most 15 ms, after 2 s one of at most 100 ms (`apst_primary_timeout_ms` and
-//! its companions, Linux 5.14 and later). The next command waits until the drive has left the state. No drive here has such states, so
-//! runs of jobs that pause are told so. Left out: replayed traces, whose gaps are not looked at.
+//! Linux configures drives to enter non-operational power states by themselves (autonomous power state transitions,
+//! APST). After 100 ms without a command, the drive enters a state whose entry and exit latencies sum to at most 15 ms;
+//! after 2 s, one of at most 100 ms (`apst_primary_timeout_ms` and related parameters, Linux 5.14 and later). The next
+//! command waits until the drive has left the state. The models have no such states, so the note is printed for jobs
+//! that pause. Not checked: gaps in replayed traces.
 
 use catalogue::DriveSheet;
 use model::Span;

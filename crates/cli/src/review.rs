@@ -381,7 +381,7 @@ fn unwritable(args: &Args) -> Problems {
     problems
 }
 
-/// What a page, its data and its table begin with, or contain near their beginning.
+/// Marks near the beginning of a page, of its data and of its table.
 const OURS: [&str; 3] = [
     "class=\"brand\">drivelab<",
     "\"schema\": \"drivelab review\"",
@@ -409,7 +409,7 @@ fn of_others(args: &Args) -> Option<Problem> {
     })
 }
 
-/// Whether a file has this text in its first 64 KiB; an empty file belongs to nobody.
+/// Whether a file has this text in its first 64 KiB; an empty file may be replaced.
 fn begins_with(file: &Path, mark: &str) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes));

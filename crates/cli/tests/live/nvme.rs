@@ -317,9 +317,11 @@ fn committed_rows_survive_server_and_guest() {
             number=1
             while sqlite3 /mnt/rows "pragma synchronous=extra; insert into rows values($number, hex(randomblob(300)))"; do
                 echo "committed $number."; number=$((number + 1))
+                [ $number -lt 6 ] || touch committed
             done
         ) &
-        sleep 3
+        until_ready 100 test -e committed
+        sleep 2
         host kill
     "#;
     let guest = guest.within(&network);

@@ -15,7 +15,7 @@ use crate::rig::guest::{Guest, Kernel};
 use crate::rig::process::Ended;
 use crate::rig::server::{Folder, Server};
 
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// Number of power cuts.
 const CUTS: u32 = 8;
@@ -121,8 +121,12 @@ writer() { # FIRST COUNT
             echo "kept $block $generation"
             block=$((block + 1))
         done
+        [ $generation != $FROM ] || touch flushed.$1
         generation=$((generation + 1))
     done
+}
+all_flushed() { # FIRST...
+    for first in $*; do [ -e flushed.$first ] || return 1; done
 }
 "#;
 
@@ -204,13 +208,15 @@ fn script_of(stack: Stack, cut: u32, cuts: u32) -> String {
     let write = if cut == cuts {
         String::new()
     } else {
-        // Each block once, and then some more, so that each cut is at another moment.
+        // Each block once, however slow the machine is, and then some more, so that each cut is at another moment.
+        let firsts = [0, 1, 2, 3].map(|at| (at * quarter).to_string()).join(" ");
         let first = format!(
-            "for at in 0 1 2 3; do writer $((at * {quarter})) {quarter} & done\n\
+            "for first in {firsts}; do writer $first {quarter} & done\n\
+             until_ready 200 all_flushed {firsts}\n\
              usleep {}\n",
-            900_000 + 37_000 * cut
+            37_000 * cut
         );
-        format!("{first}host cut\n")
+        format!("{first}host power-cut\n")
     };
     format!(
         "{GUEST}\nregister() {{ {REGISTER}; }}\nDEVICE={device} BLOCKS={BLOCKS} FROM={from}\n{{ {set_up}; }} || die assemble\n\

@@ -11,10 +11,14 @@ use super::network::{GUEST, Network, SERVER, TAP};
 use super::process::{Ended, Running, call, mortal};
 use super::{archive, guest_file, has};
 
+/// After `host` with this word the guest is killed: a kernel whose disks vanish may panic and hang, which is not what a
+/// power cut is.
+const POWER_CUT: &str = "power-cut";
+
 /// The beginning of every script.
 ///
-/// `host WORD` passes the word to the test and waits until the test has done its part. `file_systems DEVICE` creates
-/// ext4 and XFS on it in turn, writes, mounts again, compares and trims.
+/// `host WORD` passes the word to the test and waits until the test has done its part (see [`POWER_CUT`]).
+/// `file_systems DEVICE` creates ext4 and XFS on it in turn, writes, mounts again, compares and trims.
 const ENVIRONMENT: &str = r#"
 export PATH=/bin HOME=/tmp
 host() { echo "--host: $1--"; read -r _ < /dev/console; }
@@ -188,12 +192,15 @@ impl<'a> Guest<'a> {
                 Ok((word, end)) => {
                     heard += end;
                     host(&word);
+                    if word == POWER_CUT {
+                        break Some(0);
+                    }
                     guest.write("\n");
                 }
                 Err(code) => break code.parse().ok(),
             }
         };
-        // All output has arrived; if its disk is gone, it may never be able to shut down.
+        // All output has arrived that counts; if its disk is gone, it may never be able to shut down.
         let said = guest.said();
         guest.kill();
         // A failure in a part of the script fails the whole script.

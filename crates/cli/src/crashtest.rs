@@ -1,9 +1,11 @@
 //! `drivelab crashtest`: images that a power cut can leave of recorded writes, and whether a program survives them.
 
 mod check;
+mod record;
 mod shown;
 mod source;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,12 +22,16 @@ use crate::output;
 use crate::seed::SeedArg;
 use crate::stop::Stop;
 use check::{CheckCommand, Checker};
+use record::Recording;
 use source::Source;
 
 /// Crash tests of your software: power cuts in what it wrote, judged by your checker
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  drivelab crashtest 950pro-256 --check 'python3 check.py' -- python3 orders.py
+  drivelab crashtest 950pro-256 --size 1G --keep-log run.dlog --list -- ./load.sh
+
   drivelab serve 950pro-256 --nbd unix:d.sock --size 64M --control c.sock --record run.dlog
   drivelab crashtest --from run.dlog --list                      moments, and images at each
   drivelab crashtest --from run.dlog --check 'e2fsck -fn $DRIVELAB_DEVICE'
@@ -35,16 +41,37 @@ Examples:
   drivelab crashtest --from run.dlog --write-log-writes run.log
   drivelab crashtest --from-log-writes run.log --base before.img --list
 
+PROGRAM runs once. DRIVELAB_URI is the NBD URI of the drive. PROGRAM writes a token and a newline to the file DRIVELAB_ACKS \
+after each operation that must survive from then on, and to DRIVELAB_TRIES before it begins an operation. Its output is \
+printed only if it fails.
+
 The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change. \
 DRIVELAB_ACKS and DRIVELAB_TRIES are files with tokens, one a line: those that were acknowledged, and those that were \
 begun, before the power cut. DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
 
-Exit code 0: no image fails; 2: bad input, or the checker fails at the orderly end; 3: an image fails. \
+Exit code 0: no image fails; 1: PROGRAM fails; 2: bad input, PROGRAM wrote nothing, or the checker fails at the orderly \
+end; 3: an image fails. \
 `drivelab prove` tries pools; docs/crashtest.md is the tutorial.")]
 pub(crate) struct Args {
+    /// Drive to serve to PROGRAM, which is recorded: a name (see `drivelab drives`) or the path of its TOML file
+    #[arg(value_name = "DRIVE", conflicts_with_all = ["from", "from_log_writes", "image"], requires = "program")]
+    served: Option<String>,
+
+    /// Program that writes to the drive, with its arguments
+    #[arg(last = true, value_name = "PROGRAM", requires = "served")]
+    program: Vec<OsString>,
+
+    /// Size of the drive that PROGRAM has [default: 64M]
+    #[arg(long, value_name = "SIZE", value_parser = crate::serve::size, requires = "served")]
+    size: Option<u64>,
+
+    /// Keep the recording in this file, which must not exist [default: keep it only if an image fails]
+    #[arg(long, value_name = "FILE", requires = "served")]
+    keep_log: Option<PathBuf>,
+
     /// Log that `drivelab serve --record` has written
-    #[arg(long, value_name = "LOG", required_unless_present = "from_log_writes")]
+    #[arg(long, value_name = "LOG", required_unless_present_any = ["from_log_writes", "served"])]
     from: Option<PathBuf>,
 
     /// Log of Linux's dm-log-writes or of QEMU's blklogwrites
@@ -137,22 +164,46 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let source = Source::read(args)?;
+    let writes = args.write_log_writes.is_some() || args.keep_log.is_some();
+    if !(args.list || args.image.is_some() || args.check.is_some() || writes) {
+        return Err(bad(
+            "nothing to do",
+            "add --list, --check CMD, --image NAME, --keep-log FILE or --write-log-writes FILE",
+        ));
+    }
+    let Some(drive) = &args.served else {
+        return test(args, &Source::read(args, None)?);
+    };
+    let recording = Recording::of(args, drive)?;
+    let source = Source::read(args, Some(recording.log()))?;
+    recording.check(&source.log)?;
+    let tested = test(args, &source);
+    if let (Err(Failure::Verdict(_)), None) = (&tested, &args.keep_log) {
+        recording.keep()?;
+    }
+    tested
+}
+
+/// Does what the arguments ask of a log.
+fn test(args: &Args, source: &Source) -> Result<(), Failure> {
     if let Some(path) = &args.write_log_writes {
         let bytes = crash::log_writes::write(&source.log);
         new_file(path, "--write-log-writes", |file| file.write_all(&bytes))?;
     }
     let out = &mut io::stdout().lock();
     match (&args.image, &args.check) {
-        _ if args.list => Ok(shown::list(args.json, &source, out)?),
-        (Some(name), _) => one_image(args, &source, name, out),
-        (None, Some(check)) => all_images(args, &source, check, out),
-        (None, None) if args.write_log_writes.is_some() => Ok(()),
-        (None, None) => Err(bad(
-            "nothing to do",
-            "add --list, --check CMD, --image NAME or --write-log-writes FILE",
-        )),
+        _ if args.list => Ok(shown::list(args.json, source, out)?),
+        (Some(name), _) => one_image(args, source, name, out),
+        (None, Some(check)) => all_images(args, source, check, out),
+        (None, None) => Ok(()),
     }
+}
+
+/// Makes a folder for temporary files that only this user can read.
+fn temporary_folder() -> io::Result<tempfile::TempDir> {
+    tempfile::Builder::new()
+        .prefix("drivelab-crashtest-")
+        .tempdir()
 }
 
 fn bad(what: impl Into<String>, help: impl Into<String>) -> Failure {

@@ -122,7 +122,11 @@ pub(crate) struct Args {
     seed: SeedArg,
 }
 
-fn size(text: &str) -> Result<u64, String> {
+/// Parses the size of a namespace.
+///
+/// # Errors
+/// What would be right.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let bytes = size::size(text)?;
     match bytes % 4096 == 0 && bytes > 0 {
         true => Ok(bytes),

@@ -30,6 +30,7 @@ pub mod served;
 pub mod setup;
 pub mod store;
 pub mod stream;
+pub mod tokens;
 
 pub use clock::{Clock, Wall};
 pub use event_loop::{EventLoop, Stop, Switches};
@@ -41,6 +42,7 @@ pub use served::{Condition, Counters, Latencies, Outcome, Reply, Request, Served
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};
+pub use tokens::{TokenPipe, TokenWatch};
 pub use vhost_user::VhostUser;
 
 /// The front ends: modules with a `PROTOCOL`.

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use crash::Fork;
 use crash::search::{Case, Check, Class, Counts, Judgement};
 use rayon::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
 
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -36,21 +37,11 @@ pub(super) struct CheckCommand<'a> {
 /// Runs a command for each image.
 pub(super) struct Checker<'a> {
     command: CheckCommand<'a>,
-    folder: Folder,
+    folder: TempDir,
     budget: Duration,
     begin: Instant,
     stop: Option<&'a Stop>,
     bar: Progress,
-}
-
-/// A temporary folder, removed with its content.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Remaining files in the temporary folder are harmless.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 impl<'a> Checker<'a> {
@@ -59,12 +50,9 @@ impl<'a> Checker<'a> {
         budget: Duration,
         stop: Option<&'a Stop>,
     ) -> io::Result<Checker<'a>> {
-        let name = format!("drivelab-crashtest-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder)?;
         Ok(Checker {
             command,
-            folder: Folder(folder),
+            folder: super::temporary_folder()?,
             budget,
             begin: Instant::now(),
             stop,
@@ -81,7 +69,7 @@ impl<'a> Checker<'a> {
 
 impl Check for Checker<'_> {
     fn check(&mut self, cases: &[Case<'_>]) -> Result<Vec<Judgement>, String> {
-        let (folder, command) = (&self.folder.0, &self.command);
+        let (folder, command) = (self.folder.path(), &self.command);
         let one = |case: &Case<'_>| {
             let thread = rayon::current_thread_index().unwrap_or_default();
             let own = folder.join(thread.to_string());

@@ -27,8 +27,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn read(args: &Args) -> Result<Source, Failure> {
-        let (log, mut arguments) = match (&args.from, &args.from_log_writes) {
+    /// Reads the log: the one just recorded, or the one that the arguments name.
+    pub(super) fn read(args: &Args, recorded: Option<&Path>) -> Result<Source, Failure> {
+        let own_log = recorded.or(args.from.as_deref());
+        let (log, mut arguments) = match (own_log, &args.from_log_writes) {
             (Some(path), _) => (own(path)?, format!("--from {}", quoted_path(path))),
             (None, Some(path)) => {
                 let base = args.base.as_deref();
@@ -37,7 +39,7 @@ impl Source {
                 let named = format!("--from-log-writes {}{of_base}", quoted_path(path));
                 (foreign(path, base)?, named)
             }
-            (None, None) => return Err(bad("no log", "add --from LOG")),
+            (None, None) => return Err(bad("no log", "add --from LOG, or DRIVE -- PROGRAM")),
         };
         let (drive, facts) = facts(args, &log)?;
         if facts.volatile && !log.head.volatile {

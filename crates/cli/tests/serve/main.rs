@@ -9,6 +9,7 @@ mod full;
 mod legs;
 mod old_copies;
 mod pools;
+mod programs;
 mod recorded;
 mod refused;
 mod rig;

@@ -92,7 +92,11 @@ pub(crate) struct Client(pub(crate) UnixStream);
 
 impl Client {
     pub(crate) fn connect(server: &Server) -> Client {
-        let mut stream = connected(server);
+        Client::over(connected(server))
+    }
+
+    /// Chooses the default export over this connection.
+    pub(crate) fn over(mut stream: UnixStream) -> Client {
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting).expect("a greeting");
         stream.write_all(&3u32.to_be_bytes()).expect("flags");

@@ -10,7 +10,7 @@ pub mod tls;
 pub mod wire;
 mod service;
 
-pub use service::PROTOCOL;
+pub use service::{PROTOCOL, unix_uri};
 use model::Op;
 use slab::Slab;
 

@@ -98,6 +98,15 @@ fn in_uri(name: &str) -> String {
     name.bytes().map(one).collect()
 }
 
+/// Returns the URI of an export at a Unix socket.
+pub fn unix_uri(name: &str, socket: &Path) -> String {
+    format!(
+        "nbd+unix:///{}?socket={}",
+        in_uri(name),
+        in_uri(&socket.display().to_string())
+    )
+}
+
 /// Returns lines on how clients reach an export over NBD.
 fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
     let whole = |path: &Path| {

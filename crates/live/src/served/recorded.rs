@@ -16,6 +16,7 @@ use model::{Command, Completion, Op, Time};
 
 use super::{Outcome, Served};
 use crate::setup::StoreChoice;
+use crate::tokens::TokenPipe;
 
 /// Number of waiting bytes above which the log is written to its file.
 const WAITING: usize = 64 << 10;
@@ -46,6 +47,8 @@ pub(super) struct Recorder {
     written: u64,
     /// By slot of the drive: number in the log.
     numbers: Vec<Option<u32>>,
+    /// Pipes with the tokens of the recorded program.
+    pipes: Vec<TokenPipe>,
     ended: bool,
 }
 
@@ -94,6 +97,7 @@ impl Served {
             limit,
             written: 0,
             numbers: Vec::new(),
+            pipes: Vec::new(),
             ended: false,
         };
         if self.setup.store != StoreChoice::Memory {
@@ -147,6 +151,37 @@ impl Served {
         Ok(())
     }
 
+    /// Logs the tokens of these pipes as well, in causal order with the commands of the program that writes them.
+    pub fn record_tokens(&mut self, pipes: Vec<TokenPipe>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.pipes = pipes;
+        }
+    }
+
+    /// Logs the tokens that are in the pipes.
+    pub(crate) fn log_tokens(&mut self) {
+        let now = self.now;
+        let Some(recorder) = &mut self.recorder else {
+            return;
+        };
+        let Recorder {
+            writer,
+            pipes,
+            ended,
+            ..
+        } = &mut **recorder;
+        for pipe in pipes {
+            let note = pipe.note;
+            // Tokens are read even after the end of the log: a full pipe would block the program.
+            pipe.read(&mut |token| {
+                if !*ended {
+                    writer.set_time(now.ns());
+                    writer.note(note, token);
+                }
+            });
+        }
+    }
+
     /// Checks whether commands are logged.
     pub fn is_recorded(&self) -> bool {
         self.recorder.as_ref().is_some_and(|it| !it.ended)
@@ -157,6 +192,10 @@ impl Served {
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
+        for pipe in &mut recorder.pipes {
+            let (note, writer) = (pipe.note, &mut recorder.writer);
+            pipe.read_last(&mut |token| writer.note(note, token));
+        }
         recorder.writer.note(Note::End, why);
         recorder.ended = true;
         if let Err(error) = recorder.save() {
@@ -212,6 +251,7 @@ impl Served {
             Op::Deallocate => Kind::Trim,
             Op::Flush => Kind::Flush,
         };
+        self.log_tokens();
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;
         };
@@ -241,6 +281,7 @@ impl Served {
     /// Logs that the command of this slot has completed.
     #[cold]
     pub(super) fn log_completion(&mut self, slot: u32, outcome: Outcome, durable: bool) {
+        self.log_tokens();
         let now = self.now;
         let Some(recorder) = self.recorder.as_mut().filter(|it| !it.ended) else {
             return;

@@ -1,0 +1,285 @@
+//! Crash tests of programs by one command, which records and checks. The programs are this test binary, run again.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use live::nbd::wire::command;
+use tempfile::TempDir;
+
+use crate::rig::{BLOCK, Client, SIZE};
+
+/// Variable that chooses what [`orders`] does; without it, the test does nothing.
+const PLANT: &str = "DRIVELAB_TEST_PLANT";
+
+/// Number of orders.
+const ORDERS: u64 = 4;
+
+/// Each counted order must be present, and each acknowledged order must be counted.
+const CHECK: &str = r#"byte() { od -An -tu1 -j $(($1 * 4096)) -N 1 "$DRIVELAB_DEVICE" | tr -d ' '; }
+count=$(byte 0); n=1
+while test $n -le $count; do
+  test "$(byte $n)" = $n || { echo "corrupt: order $n of $count is not there"; exit 11; }
+  n=$((n + 1))
+done
+while read n; do
+  test $n -le $count || { echo "lost $n"; exit 10; }
+done < "$DRIVELAB_ACKS""#;
+
+/// The program under test: writes order N to block N, then the number of orders to block 0, with a flush after each.
+/// Plants omit the first flush, or acknowledge before the second.
+#[test]
+fn orders() {
+    let Ok(plant) = env::var(PLANT) else {
+        return;
+    };
+    let variable = |name: &str| env::var(name).expect("drivelab sets it");
+    let uri = variable("DRIVELAB_URI");
+    let (export, socket) = uri.split_once("?socket=").expect("a Unix socket");
+    assert!(export.starts_with("nbd+unix:///"), "{uri}");
+    let mut client = Client::over(UnixStream::connect(socket).expect("it listens"));
+    let mut done = |command, block, data: &[u8]| {
+        client.send(command, block, data).expect("sent");
+        client.reply().expect("an answer");
+    };
+    let report = |name: &str, number: u64| {
+        let mut file = File::options().append(true).open(variable(name));
+        let file = file.as_mut().expect("a pipe");
+        writeln!(file, "{number}").expect("written");
+    };
+    for number in 1..=ORDERS {
+        report("DRIVELAB_TRIES", number);
+        done(command::WRITE, number, &[number as u8; BLOCK]);
+        if plant != "no-flush-between" {
+            done(command::FLUSH, 0, &[]);
+        }
+        done(command::WRITE, 0, &[number as u8; BLOCK]);
+        if plant == "early-ack" {
+            report("DRIVELAB_ACKS", number);
+        }
+        done(command::FLUSH, 0, &[]);
+        if plant != "early-ack" {
+            report("DRIVELAB_ACKS", number);
+        }
+    }
+}
+
+/// A folder in which drivelab runs and has its temporary files.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a folder"));
+        fs::create_dir(place.0.path().join("tmp")).expect("a folder");
+        place
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drivelab"));
+        let tmp = self.0.path().join("tmp");
+        command.args(["crashtest", "--budget", "10min"]).args(args);
+        command.current_dir(self.0.path()).env("TMPDIR", tmp);
+        command
+    }
+
+    /// Runs a crash test; returns its exit code and its output.
+    fn run(&self, command: &mut Command) -> (i32, String) {
+        let output = command.output().expect("drivelab starts");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (output.status.code().expect("an exit code"), said)
+    }
+
+    /// Records and checks a plant.
+    fn plant(&self, plant: &str, args: &[&str]) -> (i32, String) {
+        let program = env::current_exe().expect("this test");
+        let program = program.to_str().expect("UTF-8");
+        let program = ["--", program, "--exact", "programs::orders"];
+        let sized = ["--size", SIZE];
+        let mut command = self.command(&[args, &sized, &program].concat());
+        self.run(command.env(PLANT, plant))
+    }
+
+    /// Records and checks a line of shell.
+    fn shell(&self, line: &str, args: &[&str]) -> (i32, String) {
+        let program = ["--", "sh", "-c", line];
+        self.run(&mut self.command(&[args, &program].concat()))
+    }
+
+    /// Returns the files that remain in folders for temporary files.
+    fn left(&self) -> Vec<String> {
+        let folders = fs::read_dir(self.0.path().join("tmp")).expect("a folder");
+        let folders = folders.map(|it| it.expect("an entry").path());
+        let files = folders.flat_map(|it| fs::read_dir(it).expect("a folder"));
+        let names = files.map(|it| it.expect("an entry").file_name());
+        names.map(|it| it.to_string_lossy().into_owned()).collect()
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    path.try_exists().expect("a path")
+}
+
+#[test]
+fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command() {
+    let place = Place::new();
+    let check = ["--check", CHECK];
+    let (code, said) = place.plant("no-flush-between", &[&["950pro-256"], &check[..]].concat());
+    assert_eq!(code, 3, "{said}");
+    for part in [
+        "FAILED     corrupt: order ",
+        "needs      volatile cache",
+        "4 acknowledgements",
+        "verdict: 1 rule does not hold",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // The recording of a failure is kept, and the printed command repeats the failure.
+    assert_eq!(place.left(), ["run.dlog"]);
+    let mut again = said.split("again      drivelab ").skip(1);
+    let again = again.next().expect("a command");
+    let (again, _) = again.split_once("\nnote: ").expect("a note");
+    let mut shell = Command::new("sh");
+    let line = format!("{} {again}", env!("CARGO_BIN_EXE_drivelab"));
+    let (code, again) = place.run(shell.args(["-c", &line]));
+    assert_eq!(code, 3, "{again}");
+    assert!(again.contains("FAILED     corrupt: order "), "{again}");
+
+    let place = Place::new();
+    let (code, said) = place.plant("no-flush-between", &[&["pm9a3-960"], &check[..]].concat());
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("held       no image of "), "{said}");
+    assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn an_acknowledgement_before_the_flush_is_in_the_log_before_the_flush() {
+    let place = Place::new();
+    let args = ["950pro-256", "--check", CHECK];
+    let (code, said) = place.plant("early-ack", &args);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("FAILED     lost "), "{said}");
+    assert!(said.contains("needs      volatile cache"), "{said}");
+    let (code, said) = place.plant(
+        "early-ack",
+        &[&args[..], &["--drive", "pm9a3-960"]].concat(),
+    );
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn a_correct_program_holds_and_its_log_can_be_kept() {
+    let place = Place::new();
+    let args = ["950pro-256", "--keep-log", "run.dlog", "--check", CHECK];
+    let (code, said) = place.plant("none", &args);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("held       no image of "), "{said}");
+    let (code, said) = place.plant("none", &args);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("--keep-log run.dlog: the file exists"),
+        "{said}"
+    );
+    assert_eq!(place.left(), [""; 0]);
+    // The log has what the program wrote and reported, in this order: an acknowledgement follows the flush.
+    let bytes = fs::read(place.0.path().join("run.dlog")).expect("a log");
+    let log = crash::Log::read(bytes).expect("a log");
+    assert_eq!(log.acks, ["1", "2", "3", "4"]);
+    assert_eq!(log.tries, log.acks);
+    assert_eq!(log.commands.len() as u64, 4 * ORDERS);
+    assert_eq!(log.ending.as_deref(), Some("the server ended"));
+    // From the log: the same result.
+    let from = ["--from", "run.dlog", "--check", CHECK];
+    let (code, said) = place.run(&mut place.command(&from));
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn a_program_that_fails_is_exit_code_1_with_its_output() {
+    let place = Place::new();
+    let args = ["950pro-256", "--check", "true", "--keep-log", "run.dlog"];
+    let line = r#"stat -c 'mode %a' "$(dirname "$DRIVELAB_ACKS")"; echo wrong >&2; exit 3"#;
+    let (code, said) = place.shell(line, &args);
+    assert_eq!(code, 1, "{said}");
+    for part in ["exit code 3", "mode 700", "wrong"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!exists(&place.0.path().join("run.dlog")), "{said}");
+    let (code, said) = place.shell("kill -SEGV $$", &args);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("signal 11"), "{said}");
+    assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_tested_is_bad_input() {
+    let place = Place::new();
+    let check = ["950pro-256", "--check", "true"];
+    // More tokens than a pipe holds do not block a program that sends no commands.
+    let (code, said) = place.shell(r#"seq 1 20000 > "$DRIVELAB_ACKS""#, &check);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("wrote nothing to the drive"), "{said}");
+    let (code, said) = place.plant("none", &["950pro-256", "--check", "exit 11"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("fails on the image of the orderly end"),
+        "{said}"
+    );
+    let missing = ["--", "/no/such/program"];
+    for (args, part) in [
+        (&[&check[..], &missing].concat()[..], "cannot be started"),
+        (&["950pro-256", "--", "true"], "nothing to do"),
+        (&["950pro-256", "--check", "true"], "PROGRAM"),
+        (&["--check", "true", "--", "true"], "DRIVE"),
+        (&["xyzzy", "--check", "true", "--", "true"], "xyzzy"),
+        (
+            &[
+                "950pro-256",
+                "--check",
+                "true",
+                "--size",
+                "1T",
+                "--",
+                "true",
+            ],
+            "950pro-256",
+        ),
+        (
+            &["950pro-256", "--check", "true", "--from", "a", "--", "true"],
+            "cannot be used with",
+        ),
+    ] {
+        let (code, said) = place.run(&mut place.command(args));
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn a_signal_ends_the_program_too() {
+    let place = Place::new();
+    let line = r#"echo $$ > pid.new; mv pid.new pid; exec sleep 600"#;
+    let args = ["950pro-256", "--check", "true", "--", "sh", "-c", line];
+    let mut child = place.command(&args).spawn().expect("drivelab starts");
+    let pid = place.0.path().join("pid");
+    let begin = Instant::now();
+    while !exists(&pid) {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "it does not start"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let stop = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(stop.expect("kill runs").success());
+    let status = child.wait().expect("an end");
+    assert_eq!(status.code(), Some(143));
+    let pid = fs::read_to_string(&pid).expect("a number");
+    assert!(!exists(Path::new(&format!("/proc/{}", pid.trim()))));
+    assert_eq!(place.left(), [""; 0]);
+}

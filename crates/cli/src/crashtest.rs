@@ -6,8 +6,9 @@ mod shown;
 mod source;
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -203,6 +204,7 @@ fn test(args: &Args, source: &Source) -> Result<(), Failure> {
 fn temporary_folder() -> io::Result<tempfile::TempDir> {
     tempfile::Builder::new()
         .prefix("drivelab-crashtest-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir()
 }
 
@@ -324,6 +326,6 @@ fn refused(class: Class, line: &str) -> Failure {
             "--check fails on the image of the orderly end, with all that was written: {}",
             shown::words(class, line)
         ),
-        "the checker must accept the last image, `--image end`; correct it, or record again",
+        "the checker must accept the last image (`--from LOG --image end`); correct it, or record again",
     )
 }

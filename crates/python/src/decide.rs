@@ -1,8 +1,8 @@
 //! Questions on choosing, sizing and operating drives: `max`, `life`, `choose`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use catalogue::HostSheet;
+use catalogue::{DriveSheet, HostSheet};
 use lab::{Lab, Start, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
@@ -13,8 +13,10 @@ use study::decide::load::Pattern;
 use study::decide::prices::Prices;
 use study::decide::rate::Offered;
 use study::decide::slo::Slo;
-use study::decide::work::{Conditions, Load};
-use study::decide::{life, max, named};
+use study::decide::work::{Conditions, Load, counted_for};
+use study::decide::writing::Writing;
+use study::decide::{life, likeness, max, named};
+use study::review::{Workload, Yours};
 use text::problem::{Problem, Problems};
 
 use crate::drive::{Drive, host, start};
@@ -22,18 +24,16 @@ use crate::jobs::Jobs;
 use crate::table::{Table, typed};
 use crate::work::{away, of_argument, raised, taken};
 
-/// Maximum counted time of a job, as on the command line.
-const AT_MOST: Span = Span::from_ms(500);
-
 /// Answer to a question.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Answer {
-    sentences: Vec<String>,
-    text: String,
-    json: String,
-    html: String,
-    table: csv::Table,
-    meets: bool,
+    pub(crate) sentences: Vec<String>,
+    pub(crate) text: String,
+    pub(crate) json: String,
+    /// The page; of some questions there is none.
+    pub(crate) html: Option<String>,
+    pub(crate) table: csv::Table,
+    pub(crate) meets: bool,
 }
 
 #[pymethods]
@@ -60,9 +60,9 @@ impl Answer {
         &self.json
     }
 
-    /// Page of `--output`.
-    fn html(&self) -> &str {
-        &self.html
+    /// The page of `--output`, where the program has one.
+    fn html(&self) -> Option<&str> {
+        self.html.as_deref()
     }
 
     /// Table of `--csv`.
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-fn whole(sentences: &[String], words: &decide::page::Words) -> String {
+pub(crate) fn whole(sentences: &[String], words: &decide::page::Words) -> String {
     format!(
         "{}\n\n{}\n\n{}",
         sentences.join("\n"),
@@ -91,7 +91,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    fn read(&self, problems: &mut Problems) -> Conditions {
+    pub(crate) fn read(&self, problems: &mut Problems) -> Conditions {
         if !(1..=20).contains(&self.seeds) {
             problems
                 .0
@@ -99,25 +99,30 @@ impl Around {
         }
         Conditions {
             host: host(&self.host, problems),
-            // Preliminary, until the load is known.
-            state: self.start(problems).before(false),
+            // Until the load is known.
+            state: self.start(&mut Problems::default()).before(false),
             seed: self.seed,
             seeds: self.seeds,
         }
+    }
+
+    /// The state as it was named.
+    pub(crate) fn state(&self) -> &str {
+        &self.state
     }
 
     fn start(&self, problems: &mut Problems) -> Start {
         start(&self.state, problems)
     }
 
-    /// Sets the state before this load; an invalid name has already been reported.
-    fn before(&self, load: &Load, conditions: &mut Conditions) {
+    /// The same before this load.
+    pub(crate) fn before(&self, load: &Load, conditions: &mut Conditions) {
         conditions.state = load.begins(self.start(&mut Problems::default()));
     }
 }
 
 /// Returns the results of all drives, or the problems of all drives.
-fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
+pub(crate) fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
     let (mut done, mut problems) = (Vec::new(), Problems::default());
     for (drive, result) in results {
         match result {
@@ -151,14 +156,19 @@ pub(crate) fn highest(
     let Conditions {
         host, seed, seeds, ..
     } = around.read(&mut problems);
-    let start = around.start(&mut Problems::default());
+    let start = around.start(&mut problems);
     let state = start.before(!workload::fio::is_random(&rw));
     let slo = taken(Slo::read(slo), &mut problems).unwrap_or_default();
+    // Sequential threads would need ranges of their own: one, unless more are asked for.
+    let threads_of_host = match workload::fio::is_random(&rw) {
+        true => host.config.cores.into(),
+        false => 1,
+    };
     let pattern = Pattern {
         rw,
         read_percent,
         options,
-        threads: threads.unwrap_or(host.config.cores.into()).max(1),
+        threads: threads.unwrap_or(threads_of_host).max(1),
     };
     let request = max::Request {
         pattern,
@@ -197,23 +207,35 @@ pub(crate) fn highest(
     Ok(Answer {
         text: whole(&sentences, &words),
         json: decide::max::json(&request, &answers, repeats).to_string(),
-        html: decide::page::max(&request.slo, &answers, &words),
+        html: Some(decide::page::max(&request.slo, &answers, &words)),
         table: csv::decide::max(&answers),
         meets: answers.iter().all(max::Answer::is_met),
         sentences,
     })
 }
 
-/// A load: jobs, or a named load.
+/// A load: jobs, one by its name, or a trace.
 #[derive(FromPyObject)]
 pub(crate) enum Asked {
     Jobs(Jobs),
     Named(String),
+    Trace(PathBuf),
+}
+
+/// A trace as a load.
+fn of_trace(path: &Path) -> Result<Load, Problems> {
+    let trace = workload::trace::read(path, &workload::trace::Options::default())?;
+    Ok(Load::new(Yours {
+        source: path.display().to_string(),
+        text: format!("{} requests ({})", trace.records.len(), trace.format.name),
+        workload: Workload::Trace(trace.into()),
+    }))
 }
 
 impl Asked {
-    fn read(&self, host: &HostSheet, runtime: Span) -> Result<Load, Problems> {
+    pub(crate) fn read(&self, host: &HostSheet, runtime: Span) -> Result<Load, Problems> {
         let load = match self {
+            Asked::Trace(path) => of_trace(path)?,
             Asked::Jobs(jobs) => Load::new(jobs.load(host.config.cores)?),
             Asked::Named(name) => {
                 let unknown = || {
@@ -230,51 +252,60 @@ impl Asked {
         Ok(load.at_most(runtime))
     }
 
-    /// The load at the rate of its users, or at this one: `50k` or `300MB/s`.
-    fn at(&self, load: Load, users: Option<u32>, rate: Option<&str>) -> Result<Load, Problems> {
-        let offered = match (self, users, rate) {
-            (_, None, None) => return Ok(load),
-            (_, Some(_), Some(_)) => {
-                return Err(of_argument("users: rate is given too", "one of them"));
+    /// The load at the rate of its users, if it was asked for so many.
+    fn of_users(&self, load: Load, users: Option<u32>) -> Result<Load, Problems> {
+        match (self, users) {
+            (_, None) => Ok(load),
+            (_, Some(0)) => Err(of_argument("users: 0 users have no load", "1 or more")),
+            (Asked::Named(name), Some(users)) => {
+                let rate = named::rate_of_users(name, f64::from(users));
+                let wrong = |what| of_argument(format!("users: {what}"), "leave users out");
+                load.at_rate(rate.map_err(wrong)?)
             }
-            (_, None, Some(rate)) => {
-                Offered::read(rate).map_err(|help| of_argument(format!("rate: `{rate}`"), help))?
+            (Asked::Jobs(_) | Asked::Trace(_), Some(_)) => {
+                let what = "users: the load has no name";
+                Err(of_argument(what, "a load with users, such as \"kvcache\""))
             }
-            (Asked::Named(name), Some(users), None) if users > 0 => {
-                named::rate_of_users(name, f64::from(users))
-                    .map_err(|what| of_argument(format!("users: {what}"), "leave users out"))?
-            }
-            (Asked::Named(_), Some(_), None) => {
-                return Err(of_argument("users: 0 users have no load", "1 or more"));
-            }
-            (Asked::Jobs(_), Some(_), None) => {
-                return Err(of_argument("users: the load has no name", "rate=\"50k\""));
-            }
-        };
-        load.at_rate(offered)
+        }
     }
 }
 
-fn runtime(text: Option<&str>, problems: &mut Problems) -> Span {
+/// The longest that a job is counted for: as it was asked for, or as the program does.
+pub(crate) fn runtime(text: Option<&str>, usual: Span, problems: &mut Problems) -> Span {
     let read = text.map(text::quantity::quantity::<Span>);
-    read.unwrap_or(Ok(AT_MOST)).unwrap_or_else(|what| {
+    read.unwrap_or(Ok(usual)).unwrap_or_else(|what| {
         let help = "a time such as 500ms";
         problems
             .0
             .extend(of_argument(format!("runtime: {what}"), help).0);
-        AT_MOST
+        usual
     })
+}
+
+/// Sheets of drives.
+fn sheets(drives: &[Drive]) -> impl Iterator<Item = &DriveSheet> {
+    drives.iter().map(|drive| &drive.sheet)
+}
+
+/// Writes at a rate: how much, as fio's `rw`, and in which blocks.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Written {
+    rate: String,
+    rw: String,
+    bs: String,
 }
 
 /// Returns the lifetime of drives.
 #[pyfunction]
-#[pyo3(name = "life", signature = (drives, load, users, years, runtime, around, repeats))]
+#[pyo3(name = "life", signature = (drives, load, users, writes, years, runtime, around, repeats))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn lasting(
     py: Python<'_>,
     drives: Vec<Drive>,
     load: Option<Asked>,
     users: Option<u32>,
+    writes: Option<Written>,
     years: f64,
     runtime: Option<&str>,
     around: Around,
@@ -282,33 +313,42 @@ pub(crate) fn lasting(
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
-    let most = self::runtime(runtime, &mut problems);
+    let usual = counted_for(sheets(&drives));
+    let most = self::runtime(runtime, usual, &mut problems);
     let load = load.and_then(|asked| {
-        let load = asked.read(&conditions.host, most);
+        let read = asked.read(&conditions.host, most);
         taken(
-            load.and_then(|load| asked.at(load, users, None)),
+            read.and_then(|load| asked.of_users(load, users)),
             &mut problems,
         )
     });
-    if let Some(load) = &load {
+    let writing = writes.as_ref().map(|asked| {
+        let read = Writing::read(&asked.rate);
+        read.map_err(|help| of_argument(format!("writes: {}", asked.rate), help))
+    });
+    let writing = writing.and_then(|read| taken(read, &mut problems));
+    let of_drive = |drive: &Drive| match (writing, &writes) {
+        (Some(writing), Some(asked)) => {
+            let length = runtime.map(|_| most);
+            let load = writing.load(&drive.sheet, &asked.rw, &asked.bs, length);
+            taken(load, &mut problems)
+        }
+        _ => load.clone(),
+    };
+    let loads: Vec<Option<Load>> = drives.iter().map(of_drive).collect();
+    if let Some(load) = loads.iter().flatten().next() {
         around.before(load, &mut conditions);
     }
     problems.or(()).map_err(raised)?;
     let results = away(py, |stop| {
         let lab = Lab::new();
-        let one = |drive: &Drive| {
+        let one = |(drive, load): (&Drive, &Option<Load>)| {
             stop.or_leave();
-            let lasts = life::life(
-                &drive.sheet,
-                load.as_ref(),
-                years,
-                &conditions,
-                &lab,
-                &to_the_end,
-            );
+            let load = load.as_ref();
+            let lasts = life::life(&drive.sheet, load, years, &conditions, &lab, &to_the_end);
             (drive.sheet.id.clone(), lasts)
         };
-        drives.iter().map(one).collect()
+        drives.iter().zip(&loads).map(one).collect()
     })?;
     let answers = of_all(results)?;
     let sentences: Vec<String> = answers.iter().map(decide::life::answer).collect();
@@ -321,7 +361,7 @@ pub(crate) fn lasting(
     Ok(Answer {
         text: whole(&sentences, &words),
         json: decide::life::json(&answers, &conditions, repeats).to_string(),
-        html: decide::page::life(&answers, &words),
+        html: Some(decide::page::life(&answers, &words)),
         table: csv::decide::life(&answers),
         meets: answers.iter().all(|answer| answer.lasts() != Some(false)),
         sentences,
@@ -343,9 +383,9 @@ fn measure(name: &str) -> Result<Measure, Problems> {
 }
 
 /// Reads the user's prices from a file.
-fn prices(path: &PathBuf, drives: &[Drive]) -> Result<Prices, Problems> {
+fn prices_of(path: &Path, drives: &[Drive]) -> Result<Prices, Problems> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = text::bounded::text(path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
     let also: Vec<&str> = drives.iter().map(|one| &*one.sheet.id).collect();
     Prices::read(&origin, &text, &also)
@@ -394,55 +434,104 @@ pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String>
     }
 }
 
+/// What is asked of a choice besides the load, the limits and the conditions.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Choice {
+    by: Option<String>,
+    years: f64,
+    usd: Option<PathBuf>,
+    users: Option<u32>,
+    rate: Option<String>,
+    like: Option<String>,
+}
+
+impl Choice {
+    /// The load at the rate that was asked for, or that limits ask for.
+    fn paced(&self, load: Load, slo: &Slo) -> Result<Load, Problems> {
+        match self.rate.as_deref() {
+            Some(_) if self.users.is_some() => {
+                Err(of_argument("users: rate is given too", "one of them"))
+            }
+            Some("max") => Ok(load),
+            Some(rate) => {
+                let wrong = |help| of_argument(format!("rate: {rate}"), help);
+                load.at_rate(Offered::read(rate).map_err(wrong)?)
+            }
+            None => Ok(load.at_rate_of(slo)),
+        }
+    }
+
+    /// By what one is taken: as it was asked for, or as the program does.
+    fn measure(&self, load: &Load) -> Result<Measure, Problems> {
+        match (&self.by, &self.usd) {
+            (Some(by), _) => measure(by),
+            (None, Some(_)) => Ok(Measure::Usd),
+            (None, None) if load.is_trace() || load.offered_iops().is_some() => Ok(Measure::P99),
+            (None, None) => Ok(Measure::Iops),
+        }
+    }
+
+    fn read(
+        &self,
+        (load, slo): (Load, Slo),
+        conditions: Conditions,
+        drives: &[Drive],
+        problems: &mut Problems,
+    ) -> Option<(choose::Request, Measure)> {
+        let by = self.by.as_deref();
+        if by == Some("usd") && self.usd.is_none() {
+            let help = "usd=\"prices.toml\"; none is invented";
+            problems
+                .0
+                .extend(of_argument("by: there are no prices", help).0);
+        }
+        let prices = self.usd.as_ref();
+        let prices = prices.and_then(|path| taken(prices_of(path, drives), problems));
+        let load = taken(self.paced(load, &slo), problems)?;
+        let measure = taken(self.measure(&load), problems)?;
+        let request = choose::Request {
+            load,
+            slo,
+            years: self.years,
+            prices,
+            conditions,
+        };
+        Some((request, measure))
+    }
+}
+
 /// Returns the drives that meet a load and limits.
 #[pyfunction]
-#[pyo3(name = "choose", signature = (drives, load, users, rate, slo, by, years, usd, runtime, around, repeats))]
+#[pyo3(name = "choose", signature = (drives, load, slo, choice, runtime, around, repeats))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn chosen(
     py: Python<'_>,
     drives: Vec<Drive>,
     load: Asked,
-    users: Option<u32>,
-    rate: Option<&str>,
     slo: Option<&str>,
-    by: &str,
-    years: f64,
-    usd: Option<PathBuf>,
+    choice: Choice,
     runtime: Option<&str>,
     around: Around,
     repeats: &str,
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
-    let most = self::runtime(runtime, &mut problems);
-    let asked = load.read(&conditions.host, most);
+    let usual = counted_for(sheets(&drives));
+    let most = self::runtime(runtime, usual, &mut problems);
+    let read = load.read(&conditions.host, most);
     let load = taken(
-        asked.and_then(|read| load.at(read, users, rate)),
+        read.and_then(|read| load.of_users(read, choice.users)),
         &mut problems,
     );
     let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
-    let by = taken(measure(by), &mut problems).unwrap_or(Measure::Iops);
-    if by == Measure::Usd && usd.is_none() {
-        problems.0.extend(
-            of_argument(
-                "by: there are no prices",
-                "usd=\"prices.toml\"; none is invented",
-            )
-            .0,
-        );
-    }
-    let prices = usd.and_then(|path| taken(prices(&path, &drives), &mut problems));
-    let Some(load) = load.filter(|_| problems.0.is_empty()) else {
+    let asked = load.and_then(|load| {
+        around.before(&load, &mut conditions);
+        let asked = (load, slo.unwrap_or_default());
+        choice.read(asked, conditions, &drives, &mut problems)
+    });
+    let Some((request, by)) = asked.filter(|_| problems.0.is_empty()) else {
         return Err(raised(problems));
-    };
-    around.before(&load, &mut conditions);
-    let slo = slo.unwrap_or_default();
-    let request = choose::Request {
-        load: load.at_rate_of(&slo),
-        slo,
-        years,
-        prices,
-        conditions,
     };
     let results: Vec<_> = away(py, |stop| {
         let lab = Lab::new();
@@ -456,8 +545,16 @@ pub(crate) fn chosen(
         drives.iter().map(one).collect()
     })?;
     let (candidates, unfit) = parted(results)?;
+    let like = choice.like.as_ref().and_then(|wanted| {
+        let this = candidates.iter().find(|one| one.drive == *wanted)?;
+        Some((wanted.as_str(), likeness::like(this, &candidates)))
+    });
+    let like = like.as_ref().map(|(name, all)| (*name, &all[..]));
     let answer = choose::answer(candidates, unfit, by);
-    let sentences = decide::choose::answer(&request, &answer, by);
+    let mut sentences = decide::choose::answer(&request, &answer, by);
+    if let Some((wanted, found)) = like {
+        sentences.insert(0, decide::choose::likeness(wanted, found));
+    }
     let words = decide::page::Words {
         title: format!("Which drive for {}", request.load.facts().source),
         answers: sentences.clone(),
@@ -466,8 +563,8 @@ pub(crate) fn chosen(
     };
     Ok(Answer {
         text: whole(&sentences, &words),
-        json: decide::choose::json(&request, &answer, None, repeats).to_string(),
-        html: decide::page::choose(&request.slo, &answer, &words),
+        json: decide::choose::json(&request, &answer, like, repeats).to_string(),
+        html: Some(decide::page::choose(&request.slo, &answer, &words)),
         table: csv::decide::choose(&answer),
         meets: answer.candidates.iter().any(|one| one.meets),
         sentences,

@@ -1,10 +1,10 @@
 //! fio jobs: options as on its command line, and job files.
 
-use std::fs;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use study::review::{Workload, Yours};
+use text::bounded;
 use text::problem::Problems;
 use workload::fio::{JobSet, Surroundings, read_overridden};
 use workload::replay::read_iologs;
@@ -51,7 +51,7 @@ impl Jobs {
     pub(crate) fn read(&self, processors: u16) -> Result<JobSet, Problems> {
         let surroundings = Surroundings {
             environment: &|name| std::env::var(name).ok(),
-            read: &|path| fs::read(path),
+            read: &|path| bounded::bytes(path, bounded::WRITTEN),
             processors: processors.into(),
         };
         let (options, overriding) = match self.files.is_empty() {

@@ -96,7 +96,7 @@ fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> V
         return vec![Vec::new(); drives.len()];
     };
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
+    let text = text::bounded::text(&path, text::bounded::WRITTEN)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
     let sheets: Vec<DriveSheet> = drives.iter().map(|drive| drive.sheet.clone()).collect();
     let read = text

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 
 import drivelab as dl
 from drivelab import _core
@@ -116,6 +117,20 @@ def test_a_drive_is_in_the_condition_it_is_said_to_be():
         (lambda: dl.max("p4800x-375", "p99<fast"), ["p99"]),
         (lambda: dl.choose("p4800x-375", "oltq"), ["oltp"]),
         (lambda: dl.choose("p4800x-375", "oltp", by="usd"), ["prices.toml"]),
+        (lambda: dl.choose("p4800x-375"), ["no load", "trace="]),
+        (lambda: dl.choose("p4800x-375", "oltp", trace="a.csv"), ["one load"]),
+        (lambda: dl.choose("p4800x-375", "oltp", rate="fast"), ["rate", "50k"]),
+        (lambda: dl.choose("p4800x-375", "kvcache", users=20, rate="2k"), ["users", "one of them"]),
+        (lambda: dl.choose("p4800x-375", "oltp", users=20), ["users", "oltp"]),
+        (lambda: dl.life("p4800x-375", "kvcache", users=0), ["users", "1 or more"]),
+        (lambda: dl.life("p4800x-375", writes="1DWPD", users=20), ["users", "kvcache"]),
+        (lambda: dl.life("p4800x-375", writes="2TB"), ["writes", "2TB/day", "1DWPD"]),
+        (lambda: dl.life("p4800x-375", "oltp", writes="1DWPD"), ["one load"]),
+        (lambda: dl.explain("nothing.json"), ["nothing.json"]),
+        (lambda: dl.check("etc", "p4800x-375"), ["etcd", "postgres"]),
+        (lambda: dl.size("vsan-cache", "p4800x-375", "950pro-256", "wal"), ["read-cache", "program"]),
+        (lambda: dl.size("read-cache", "p4800x-375", "950pro-256", "wal"), ["trace"]),
+        (lambda: dl.prove("950pro-256"), ["no pool", "mirror"]),
         (lambda: dl.fit("p4800x-375", "nothing.json"), ["nothing.json"]),
         (lambda: dl.review("p4800x-375", suite="quik"), ["quick"]),
         (lambda: dl.act("p4800x-375", load=0, queues=4, duration=-1), ["0.001", "version=3", "31536000"]),
@@ -186,9 +201,112 @@ def test_an_answer(tmp_path):
     assert answer and answer.meets
     assert "p4800x-375" in str(answer)
     assert "drivelab.max(['p4800x-375'], slo='p99<100us'" in repr(answer)
+    again = eval(repr(answer).split("Again: ")[1], {"drivelab": dl})
+    assert again.json() == answer.json()
     page = answer.save(tmp_path / "max.html")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert not dl.max("950pro-256", "p99<1us", ios=3000, seeds=1)
+
+
+def test_the_call_that_repeats_an_answer_keeps_settings_state_and_mix():
+    drive = dl.Drive("p4800x-375", power_limit="12W").set("xpoint.controller.delay", "9 us")
+    short = {"runtime": "50ms", "seeds": 1}
+    answers = [
+        dl.max(drive, "read.p99<300us", rw="randrw", rwmixread=90, state="fresh", ios=3000, seeds=1),
+        dl.life(drive, dl.fio(f"{AIO} --rw=randwrite --bs=4k --iodepth=4 --runtime=1 --time_based"), state="filled", **short),
+        dl.life(drive, writes="1DWPD", bs="32k", **short),
+        dl.choose(drive, "kvcache", users=20, **short),
+        dl.life(drive, "kvcache", users=20, **short),
+        dl.choose(["950pro-256"], "wal", rate="2k", like=drive, state="filled", **short),
+        dl.check("etcd", drive, state="fresh", host="xeon-2017", seeds=1),
+        dl.size("slog", "p4801x-100", "950pro-256", "wal", runtime="6s", slo="p99<5ms", seeds=1),
+    ]
+    for answer in answers:
+        again = eval(answer.json()["command"], {"drivelab": dl})
+        assert again.json() == answer.json()
+
+
+def test_defaults_are_the_programs(tmp_path):
+    program = os.environ.get("DRIVELAB")
+    if program is None:
+        pytest.skip("DRIVELAB names no program to compare with")
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[drives]\np4800x-375 = "450 USD"\n950pro-256 = "90 USD"\n')
+    pool = "intent-log(main=950pro-256, log=p4801x-100)"
+    both = ["p4800x-375", "950pro-256"]
+    slo = "p99<400us"
+    for words, answer in [
+        (["max", "p4800x-375", "--slo", slo, "--rw=randrw", "--ios=3000"], lambda: dl.max("p4800x-375", slo, rw="randrw", ios=3000)),
+        (["max", "p4800x-375", "--slo", slo, "--rw=read", "--ios=3000"], lambda: dl.max("p4800x-375", slo, rw="read", ios=3000)),
+        (["choose", pool, "--load=wal"], lambda: dl.choose(pool, "wal")),
+        (["life", pool, "--load=wal"], lambda: dl.life(pool, "wal")),
+        (["choose", *both, "--load=wal", "--usd", prices], lambda: dl.choose(both, "wal", usd=prices)),
+        (["choose", *both, "--load=wal", "--rate=2k"], lambda: dl.choose(both, "wal", rate="2k")),
+        (["check", "etcd", "p4800x-375"], lambda: dl.check("etcd", "p4800x-375")),
+        (["choose", *both, "--load=kvcache", "--users=20"], lambda: dl.choose(both, "kvcache", users=20)),
+        (["life", *both, "--load=kvcache", "--users=20"], lambda: dl.life(both, "kvcache", users=20)),
+        (["life", *both, "--writes=1DWPD"], lambda: dl.life(both, writes="1DWPD")),
+    ]:
+        said = subprocess.run([program, *words, "--json"], capture_output=True, text=True, check=False)
+        told, ours = json.loads(said.stdout), answer().json()
+        for one in (told, ours):
+            one["command"] = one["program"] = ""
+        assert told == ours, words
+
+
+def test_a_star_import_keeps_pythons_own():
+    names = {}
+    exec("from drivelab import *", names)
+    assert "max" not in names and "run" in names
+    assert set(dl.__all__) <= set(dir(dl))
+    assert not set(dl.__all__) & set(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+def test_types_of_words_are_those_that_are_taken():
+    for kind, call in [
+        (dl._Software, lambda: dl.check("x", "p4800x-375")),
+        (dl._Suite, lambda: dl.review("p4800x-375", suite="x")),
+        (dl._By, lambda: dl.choose("p4800x-375", "wal", by="x")),
+        (dl._Start, lambda: dl.run("p4800x-375", READS, state="x")),
+        (dl._State, lambda: dl.check("etcd", "p4800x-375", state="x")),
+        (dl._Place, lambda: dl.in_place("x", "p4800x-375", "950pro-256")),
+    ]:
+        with pytest.raises(dl.InputError) as told:
+            call()
+        for word in typing.get_args(kind):
+            assert word in str(told.value), (word, str(told.value))
+
+
+def test_older_pandas_get_the_same_frame(run, monkeypatch):
+    frame = run.to_pandas()
+    if hasattr(pandas.DataFrame, "from_arrow"):
+        monkeypatch.delattr(pandas.DataFrame, "from_arrow")
+    pandas.testing.assert_frame_equal(run.to_pandas(), frame, check_dtype=False, check_column_type=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    by_row = run.to_pandas()
+    assert list(by_row.columns) == list(frame.columns)
+    assert by_row["iops"].tolist() == frame["iops"].tolist()
+
+
+def test_a_run_explained_a_trace_chosen_for_and_promises_proved(tmp_path):
+    results = tmp_path / "r.json"
+    results.write_text(json.dumps(dl.run("p4800x-375", READS).json()))
+    alone = dl.explain(results)
+    assert alone.rows() and "thread" in str(alone)
+    with_model = dl.explain(results, "p4800x-375", seeds=1)
+    assert with_model.json()["answers"][0]["model"]
+    trace = tmp_path / "io.csv"
+    lines = [f"{128166372003061629 + i * 1000},hm,0,{'Read' if i % 2 else 'Write'},{i * 4096},4096,100" for i in range(500)]
+    trace.write_text("\n".join(lines) + "\n")
+    chosen = dl.choose(["950pro-256", "p3700-1600"], trace=trace, like="p4800x-375", seeds=1)
+    assert str(chosen).startswith("To replace p4800x-375") and len(chosen.rows()) == 3
+    cache = dl.size("read-cache", "p4800x-375", "exos-x18-16tb", trace=trace, seeds=1)
+    assert cache.rows()[0]["hits"] is not None
+    proof = dl.prove("mirror(2*950pro-256)", points=100, fault="power cut")
+    assert proof and all(row["verdict"] for row in proof.rows())
+    assert "power cut" in repr(proof)
+    with pytest.raises(dl.InputError):
+        dl.check("etcd", "p4800x-375", seeds=1).save(tmp_path / "check.html")
 
 
 def test_aerospikes_test(tmp_path):

@@ -25,11 +25,12 @@ import uuid as _uuid
 import warnings as _warnings
 from collections.abc import Iterable as _Iterable
 from pathlib import Path as _Path
-from typing import TYPE_CHECKING, Any as _Any, Union as _Union
+from typing import TYPE_CHECKING, Any as _Any, Literal as _Literal, Optional as _Optional, Union as _Union
 
 from . import _core
 from ._core import Defect, Error, InputError, __version__
 
+# `max` is left out: `from drivelab import *` must not replace Python's own.
 __all__ = [
     "Act",
     "Answer",
@@ -39,23 +40,27 @@ __all__ = [
     "Fit",
     "InputError",
     "Jobs",
+    "Proof",
     "Replay",
     "Review",
     "Run",
     "Sweep",
     "act",
+    "check",
     "choose",
     "drives",
+    "explain",
     "fio",
     "fit",
     "hosts",
     "in_place",
     "life",
-    "max",
     "pools",
+    "prove",
     "replay",
     "review",
     "run",
+    "size",
     "sweep",
     "__version__",
 ]
@@ -68,6 +73,17 @@ if TYPE_CHECKING:
 
 _HOST = _core.TYPICAL_HOST
 _Path_ = _Union[str, "_os.PathLike[str]"]
+_Start = _Literal["auto", "fresh", "filled", "steady"]
+_State = _Literal["fresh", "filled", "steady"]
+_Rw = _Literal["read", "write", "randread", "randwrite", "rw", "readwrite", "randrw"]
+_Writes = _Literal["write", "randwrite"]
+_By = _Literal["usd", "watt", "iops", "p99", "years"]
+_Place = _Literal["slog", "vsan-cache", "read-cache"]
+_Sized = _Literal["slog", "read-cache"]
+_Software = _Literal["etcd", "postgres", "kafka", "zil", "vsan", "aerospike"]
+_Suite = _Literal[
+    "quick", "full", "anandtech-2017", "virten-2017", "perftest", "slog", "hcibench", "cache-warmup", "under-load", "snia"
+]
 _Drives = _Union[_Path_, "Drive", "_Iterable[_Union[_Path_, Drive]]"]
 
 
@@ -91,10 +107,16 @@ class _Tabular:
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table as a `pandas.DataFrame`."""
+        """The table as a `pandas.DataFrame`: without a copy by pandas 3, by pyarrow or row by row by older ones."""
         import pandas
 
-        return pandas.DataFrame.from_arrow(self)
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            return pandas.DataFrame.from_arrow(self)
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            table = self._table()
+            return pandas.DataFrame(table.rows(), columns=table.column_names)
 
     def to_polars(self) -> polars.DataFrame:
         """The table as a `polars.DataFrame`."""
@@ -150,16 +172,28 @@ class Drive:
         figures = [(key, value) for key, value in condition.items() if value is not None]
         self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume, figures)
         self._name = name
+        settings = {
+            "power_limit": power_limit,
+            "lba_format": lba_format,
+            "percentage_used": percentage_used,
+            "uptime": uptime,
+            "volume": volume,
+            **condition,
+        }
+        said = [f"{key}={value!r}" for key, value in settings.items() if value is not None]
+        # The call that makes it again; a name suffices where nothing is set.
+        self._call = f"drivelab.Drive({', '.join([repr(name), *said])})" if said else repr(name)
 
     @classmethod
-    def _of(cls, name, core):
+    def _of(cls, name, core, call):
         drive = cls.__new__(cls)
-        drive._core, drive._name = core, name
+        drive._core, drive._name, drive._call = core, name, call
         return drive
 
     def set(self, key: str, value: object) -> Drive:
         """The same drive with a figure changed; `figures` lists the keys."""
-        return Drive._of(self._name, self._core.set(key, str(value)))
+        call = self._call if self._call.startswith("drivelab.") else f"drivelab.Drive({self._call})"
+        return Drive._of(self._name, self._core.set(key, str(value)), f"{call}.set({key!r}, {str(value)!r})")
 
     @property
     def id(self) -> str:
@@ -358,7 +392,7 @@ def run(
     jobs: Jobs | _Path_,
     *,
     host: str = _HOST,
-    state: str = "auto",
+    state: _Start = "auto",
     seed: int = 1,
     every: str | None = None,
     fault: _Path_ | None = None,
@@ -408,7 +442,7 @@ def replay(
     drives: _Drives,
     *,
     host: str = _HOST,
-    state: str = "auto",
+    state: _Start = "auto",
     seed: int = 1,
     speed: float | None = None,
     depth: int | None = None,
@@ -458,8 +492,11 @@ class Answer(_Tabular):
         return _json.loads(self._core.json())
 
     def save(self, path: _Path_) -> _Path:
-        """Writes the page; gives its path."""
-        return _written(path, self._core.html())
+        """Writes the page; gives its path. Checks and sizes have none."""
+        page = self._core.html()
+        if page is None:
+            raise InputError("there is no page of this answer: repr(answer) is its text, answer.json() its data")
+        return _written(path, page)
 
 
 def _written(path, text, force=True):
@@ -475,24 +512,32 @@ def _around(host, state, seed, seeds):
 
 
 def _call(name, drives, **options):
-    """The call that repeats an answer."""
-    words = [repr([drive._name for drive in drives])]
-    words += [f"{key}={value!r}" for key, value in options.items() if value is not None]
+    """The call that repeats an answer: with the drives' settings and everything that is not the default."""
+    words = [f"[{', '.join(drive._call for drive in drives)}]"]
+    words += [f"{key}={_written_as(value)}" for key, value in options.items() if value is not None]
     return f"drivelab.{name}({', '.join(words)})"
+
+
+def _written_as(value):
+    if isinstance(value, Jobs):
+        return f"drivelab.{value!r}"
+    if isinstance(value, Drive):
+        return value._call
+    return repr(_os.fspath(value)) if isinstance(value, _os.PathLike) else repr(value)
 
 
 def max(
     drives: _Drives,
     slo: str,
     *,
-    rw: str = "randread",
-    rwmixread: int = 70,
+    rw: _Rw = "randread",
+    rwmixread: int = 50,
     bs: str = "4k",
     numjobs: int | None = None,
     options: dict[str, object] | None = None,
     ios: int | None = None,
     host: str = _HOST,
-    state: str = "auto",
+    state: _Start = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
@@ -507,7 +552,11 @@ def max(
     """
     cores, named = _drives(drives)
     pairs = [("bs", bs), *((key, str(value)) for key, value in (options or {}).items())]
-    call = _call("max", named, slo=slo, rw=rw, bs=bs, numjobs=numjobs, options=options, ios=ios, host=host, seed=seed, seeds=seeds)
+    mix = rwmixread if rw in ("rw", "readwrite", "randrw") else None
+    call = _call(
+        "max", named, slo=slo, rw=rw, rwmixread=mix, bs=bs, numjobs=numjobs, options=options, ios=ios, host=host, state=state,
+        seed=seed, seeds=seeds,
+    )
     return Answer(
         _core.max(cores, slo, rw, rwmixread, pairs, numjobs, ios, _around(host, state, seed, seeds), call)
     )
@@ -518,28 +567,59 @@ def life(
     load: str | Jobs | None = None,
     *,
     users: int | None = None,
+    trace: _Path_ | None = None,
+    writes: str | None = None,
+    rw: _Writes = "randwrite",
+    bs: str = "4k",
     years: float = 5,
     runtime: str | None = None,
     host: str = _HOST,
-    state: str = "auto",
+    state: _Start = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
-    """How long drives last under a load (the name of one, or `fio` jobs), each member of a pool too.
+    """How long drives last under a load, each member of a pool too.
+
+    The load is one with a name, `fio` jobs, a block ``trace``, or ``writes``: bytes a second or a day ("100MB/s", "2TB/day") or drive
+    writes per day ("1DWPD"), which ``rw`` and ``bs`` write as in fio.
 
     ``users``: users of a load that says what one asks for, such as "kvcache".
 
     >>> import drivelab as dl
     >>> dl.life("p4800x-375", "oltp", runtime="50ms", seeds=1).rows()[0]["rated_dwpd"]
     30.0
+    >>> lasts = dl.life("950pro-256", writes="1DWPD", runtime="50ms", seeds=1).rows()[0]["years_to_rating"]
+    >>> lasts < 5
+    True
     """
     cores, named = _drives(drives)
-    asked = load if load is None or isinstance(load, str) else _jobs(load)
-    call = _call("life", named, load=load, users=users, years=years, runtime=runtime, host=host, seed=seed, seeds=seeds)
-    return Answer(_core.life(cores, asked, users, float(years), runtime, _around(host, state, seed, seeds), call))
+    asked = _one_load(load, trace, writes, users=users)
+    if writes is None:
+        written = None
+        call_of_writes = {}
+    else:
+        written = {"rate": str(writes), "rw": rw, "bs": bs}
+        call_of_writes = {"writes": writes, "rw": rw, "bs": bs}
+    call = _call(
+        "life", named, load=load, trace=trace, **call_of_writes, users=users, years=years, runtime=runtime, host=host, state=state,
+        seed=seed, seeds=seeds,
+    )
+    return Answer(_core.life(cores, asked, users, written, float(years), runtime, _around(host, state, seed, seeds), call))
 
 
-def in_place(place: str, drive: _Path_, behind: str) -> str:
+def _one_load(load, trace, writes=None, *, users=None):
+    """The load that was asked for, in one of the ways that there are."""
+    given = [one for one in (load, trace, writes) if one is not None]
+    if len(given) > 1:
+        raise InputError("give one load: a name or jobs, a trace, or writes")
+    if users is not None and not isinstance(load, str):
+        raise InputError("users: only loads with a name have users, such as \"kvcache\"")
+    if trace is not None:
+        return _Path(trace)
+    return load if load is None or isinstance(load, str) else _jobs(load)
+
+
+def in_place(place: _Place, drive: _Path_, behind: str) -> str:
     """The pool in which a drive has a place, as an expression: "slog", "vsan-cache" or "read-cache", before what is behind it.
 
     The drive "none" is an intent log without a log device: what others are compared with.
@@ -556,25 +636,29 @@ def in_place(place: str, drive: _Path_, behind: str) -> str:
 
 def choose(
     drives: _Drives,
-    load: str | Jobs,
+    load: str | Jobs | None = None,
     *,
     users: int | None = None,
-    rate: str | None = None,
+    trace: _Path_ | None = None,
     slo: str | None = None,
-    by: str = "iops",
+    rate: str | None = None,
+    by: _Optional[_By] = None,
+    like: _Path_ | Drive | None = None,
     years: float = 5,
     usd: _Path_ | None = None,
     runtime: str | None = None,
     host: str = _HOST,
-    state: str = "auto",
+    state: _Start = "auto",
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
-    """Which drives meet a load (the name of one, or `fio` jobs) and limits, and which to take by a measure.
+    """Which drives meet a load and limits, and which to take by a measure.
 
-    ``by``: usd, watt, iops, p99 or years. ``usd``: a file with your prices. ``users``: users of a load that says what one asks for
-    (kvcache, vector-search, training-files, training-shards), or ``rate``, such as "50k" or "300MB/s": I/Os arrive at that rate for
-    every drive (open loop).
+    The load is one with a name, `fio` jobs, or a block ``trace``. ``rate``: all drives are asked for this, "50k" (IOPS) or "300MB/s";
+    by default what ``slo`` asks for, else each drive's own maximum ("max"). ``users``: instead, users of a load that says what one asks
+    for ("kvcache", "vector-search", "training-files", "training-shards"); their I/Os arrive at random (open loop). ``by``: usd
+    (the default with ``usd``, a file with your prices), p99 (the default for a trace or at a rate), iops (else), watt or years.
+    ``like``: which of the others comes nearest to this drive, and what is lost.
 
     >>> import drivelab as dl
     >>> answer = dl.choose(["p4800x-375", "950pro-256"], "wal", by="p99", runtime="50ms", seeds=1)
@@ -584,12 +668,148 @@ def choose(
     >>> chats.json()["asked"]["load"]["offered_iops"]
     48.0
     """
-    cores, named = _drives(drives)
-    asked = load if isinstance(load, str) else _jobs(load)
-    call = _call("choose", named, load=load, users=users, rate=rate, slo=slo, by=by, years=years, usd=usd, runtime=runtime, host=host, seed=seed, seeds=seeds)
-    return Answer(
-        _core.choose(cores, asked, users, rate, slo, by, float(years), usd, runtime, _around(host, state, seed, seeds), call)
+    asked = _one_load(load, trace, users=users)
+    if asked is None:
+        raise InputError("there is no load to choose for: give the name of one, drivelab.fio(...), or trace=FILE")
+    named = _drives(drives)[1]
+    wanted = None
+    if like is not None:
+        this = like if isinstance(like, Drive) else Drive(like)
+        wanted = this._name
+        if all(drive._name != wanted for drive in named):
+            named = [*named, this]
+    cores = [drive._core for drive in named]
+    call = _call(
+        "choose", named, load=load, trace=trace, users=users, slo=slo, rate=rate, by=by, like=wanted, years=years, usd=usd,
+        runtime=runtime, host=host, state=state, seed=seed, seeds=seeds,
     )
+    choice = {"by": by, "years": float(years), "usd": usd, "users": users, "rate": rate, "like": wanted}
+    return Answer(_core.choose(cores, asked, slo, choice, runtime, _around(host, state, seed, seeds), call))
+
+
+def explain(
+    results: _Path_,
+    drive: _Path_ | Drive | None = None,
+    *,
+    logs: _Path_ | _Iterable[_Path_] = (),
+    host: str = _HOST,
+    state: _State = "steady",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """What bound a fio run (its JSON), how far it is from the drive's rating and why, and what to change.
+
+    Without a ``drive`` it says what the file alone tells. ``logs``: fio's logs of rates over time, of a file with one run.
+    """
+    named = [] if drive is None else _drives(drive)[1]
+    files = [logs] if isinstance(logs, (str, _os.PathLike)) else list(logs)
+    words = {"drive": named[0] if named else None, "logs": [_os.fspath(path) for path in files] or None}
+    words |= {"host": host, "state": state, "seed": seed, "seeds": seeds}
+    said = [f"{key}={_written_as(value)}" for key, value in words.items() if value is not None]
+    call = f"drivelab.explain({', '.join([repr(_os.fspath(results)), *said])})"
+    core = named[0]._core if named else None
+    return Answer(_core.explain(_Path(results), core, files, _around(host, state, seed, seeds), call))
+
+
+def check(
+    software: _Software,
+    drives: _Drives,
+    *,
+    host: str | None = None,
+    state: _State = "steady",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """Whether drives are good enough for a piece of software: the minimum that it publishes, passed or not.
+
+    >>> import drivelab as dl
+    >>> dl.check("etcd", "p4800x-375", seeds=1).meets
+    True
+    """
+    cores, named = _drives(drives)
+    call = _call("check", named, host=host, state=state, seed=seed, seeds=seeds)
+    call = call.replace("check(", f"check({software!r}, ", 1)
+    around = _around(_HOST if host is None else host, state, seed, seeds)
+    return Answer(_core.check(software, cores, host, around, call))
+
+
+def size(
+    place: _Sized,
+    drives: _Path_ | _Iterable[_Path_],
+    behind: str,
+    load: str | Jobs | None = None,
+    *,
+    trace: _Path_ | None = None,
+    inbound: str | None = None,
+    slo: str | None = None,
+    runtime: str | None = None,
+    host: str = _HOST,
+    state: _Start = "auto",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """How large the log ("slog") or the read cache of a pool should be: by the rule, and simulated at several sizes.
+
+    ``drives`` are tried in that place, before the pool ``behind``. A log is sized by a load (a name, or `fio` jobs) or a ``trace``, a
+    read cache by a ``trace``. ``inbound``: most that comes in, for the rule, such as "800MB/s". Write buffers of vSAN are sized by
+    the program (``drivelab size vsan-cache``).
+    """
+    if place not in ("slog", "read-cache"):
+        raise InputError(f"place: {place!r} is not sized here: slog or read-cache (the program sizes vsan-cache)")
+    names = [drives] if isinstance(drives, (str, _os.PathLike)) else list(drives)
+    names = [_os.fspath(name) for name in names]
+    if not names:
+        raise InputError("no drive is named: drivelab.drives() lists them")
+    asked = _one_load(load, trace)
+    if asked is None:
+        raise InputError("there is no load: the name of one, drivelab.fio(...), or trace=FILE")
+    pools = [Drive(in_place(place, name, behind)) for name in names]
+    words = {"load": load, "trace": trace, "inbound": inbound, "slo": slo, "runtime": runtime}
+    words |= {"host": host, "state": state, "seed": seed, "seeds": seeds}
+    said = [f"{key}={_written_as(value)}" for key, value in words.items() if value is not None]
+    call = f"drivelab.size({', '.join([repr(place), repr(names), repr(behind), *said])})"
+    cores = [pool._core for pool in pools]
+    around = _around(host, state, seed, seeds)
+    return Answer(_core.size(place, names, cores, asked, slo, inbound, runtime, around, call))
+
+
+class Proof:
+    """What came of the faults that pools were tried under."""
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def holds(self) -> bool:
+        """Whether all promises are kept, and none is more modest than it must be: where the program's exit code is 0 and not 3."""
+        return self._core.holds
+
+    def __bool__(self):
+        return self.holds
+
+    def rows(self) -> list[dict[str, _Any]]:
+        """A dictionary for each pool and fault: pool, fault, verdict, points."""
+        return self._core.rows()
+
+    def __repr__(self):
+        return self._core.text()
+
+    def _repr_html_(self):
+        return f"<pre>{_html.escape(self._core.text())}</pre>"
+
+
+def prove(pools: _Drives, *, points: int = 10_000, fault: str = "", seed: int = 1) -> Proof:
+    """Tries whether pools keep their promises: power cuts at every moment, dead members, faults (``docs/prove.md``).
+
+    ``points``: power cuts for each fault, at least. ``fault``: only faults with these words.
+
+    >>> import drivelab as dl
+    >>> proof = dl.prove("mirror(2*950pro-256)", points=200, fault="power cut")
+    >>> proof.holds, len(proof.rows()) > 0
+    (True, True)
+    """
+    cores, _ = _drives(pools)
+    return Proof(_core.prove(cores, int(points), fault, seed))
 
 
 class Act(_Tabular):
@@ -640,7 +860,7 @@ def act(
     latency_only: bool = False,
     host: str = _core.ACT_HOST,
     cores: int | None = None,
-    state: str = "steady",
+    state: _State = "steady",
     seed: int = 1,
 ) -> Act:
     """Aerospike's certification test (``docs/act.md``): the highest load each drive passes, or one load or configuration file.
@@ -697,7 +917,7 @@ def fit(
     measured: _Path_ | _Iterable[_Path_],
     *,
     host: str = _HOST,
-    state: str = "steady",
+    state: _State = "steady",
     free: _Iterable[str] = (),
     hold_out: int = 4,
     iterations: int = 120,
@@ -745,7 +965,7 @@ class Review(_Tabular):
 def review(
     drives: _Drives,
     *,
-    suite: str = "quick",
+    suite: _Suite = "quick",
     host: str | None = None,
     ios: int | None = None,
     seed: int = 1,

@@ -84,8 +84,27 @@ class Answer:
     meets: bool
     def text(self) -> str: ...
     def json(self) -> str: ...
-    def html(self) -> str: ...
+    def html(self) -> str | None: ...
     def table(self) -> Table: ...
+
+@final
+class Proof:
+    holds: bool
+    def text(self) -> str: ...
+    def rows(self) -> list[dict[str, Any]]: ...
+
+class _Written(TypedDict):
+    rate: str
+    rw: str
+    bs: str
+
+class _Choice(TypedDict):
+    by: str | None
+    years: float
+    usd: str | PathLike[str] | None
+    users: int | None
+    rate: str | None
+    like: str | None
 
 class _Act(TypedDict):
     load: float | None
@@ -161,8 +180,9 @@ def max(
 ) -> Answer: ...
 def life(
     drives: list[Drive],
-    load: str | Jobs | None,
+    load: str | Jobs | PathLike[str] | None,
     users: int | None,
+    writes: _Written | None,
     years: float,
     runtime: str | None,
     around: _Around,
@@ -170,17 +190,33 @@ def life(
 ) -> Answer: ...
 def choose(
     drives: list[Drive],
-    load: str | Jobs,
-    users: int | None,
-    rate: str | None,
+    load: str | Jobs | PathLike[str],
     slo: str | None,
-    by: str,
-    years: float,
-    usd: str | PathLike[str] | None,
+    choice: _Choice,
     runtime: str | None,
     around: _Around,
     repeats: str,
 ) -> Answer: ...
+def explain(
+    results: str | PathLike[str],
+    drive: Drive | None,
+    logs: list[str | PathLike[str]],
+    around: _Around,
+    repeats: str,
+) -> Answer: ...
+def check(software: str, drives: list[Drive], host: str | None, around: _Around, repeats: str) -> Answer: ...
+def size(
+    place: str,
+    drives: list[str],
+    pools: list[Drive],
+    load: str | Jobs | PathLike[str],
+    slo: str | None,
+    inbound: str | None,
+    runtime: str | None,
+    around: _Around,
+    repeats: str,
+) -> Answer: ...
+def prove(pools: list[Drive], points: int, fault: str, seed: int) -> Proof: ...
 def fit(
     base: Drive,
     measured: list[str | PathLike[str]],

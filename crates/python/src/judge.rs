@@ -1,0 +1,351 @@
+//! Questions about runs and pools that are there: `explain`, `check`, `size`, `prove`.
+
+use std::path::{Path, PathBuf};
+
+use catalogue::DriveSheet;
+use lab::{Lab, to_the_end};
+use model::media::DriveConfig;
+use model::tier::PoolConfig;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use report::{csv, decide};
+use study::decide::check::Check;
+use study::decide::explain::answer::{self, explain};
+use study::decide::explain::{file, steadiness};
+use study::decide::size::{self, Request};
+use study::decide::slo::Slo;
+use study::decide::work::{Conditions, OF_A_LOG};
+use study::prove::{self, Verdict};
+use study::review::Workload;
+use text::bounded;
+use text::problem::Problems;
+use text::quantity::{Rate, quantity};
+
+use crate::decide::{Answer, Around, Asked, of_all, runtime, whole};
+use crate::drive::{Drive, state};
+use crate::work::{away, of_argument, raised, taken};
+
+/// A text of a file.
+fn text_of(path: &Path) -> Result<(String, String), Problems> {
+    let origin = path.display().to_string();
+    match bounded::text(path, bounded::RESULTS) {
+        Ok(text) => Ok((origin, text)),
+        Err(error) => Err(Problems::whole(origin, format!("cannot be read: {error}"))),
+    }
+}
+
+/// A user's fio run taken apart.
+#[pyfunction]
+#[pyo3(name = "explain", signature = (results, drive, logs, around, repeats))]
+pub(crate) fn explained(
+    py: Python<'_>,
+    results: PathBuf,
+    drive: Option<Drive>,
+    logs: Vec<PathBuf>,
+    around: Around,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let Conditions {
+        host, seed, seeds, ..
+    } = around.read(&mut problems);
+    let state = state(around.state(), &mut problems);
+    let read = text_of(&results).and_then(|(origin, text)| file::read(&origin, &text));
+    let mut runs = taken(read, &mut problems).unwrap_or_default();
+    let logs: Result<Vec<_>, Problems> = logs.iter().map(|path| text_of(path)).collect();
+    if let Some(logs) = taken(logs, &mut problems).filter(|logs| !logs.is_empty()) {
+        let judged = taken(steadiness::of_logs(&logs), &mut problems);
+        match (&mut runs[..], judged) {
+            ([one], Some(judged)) => one.facts.steadiness = judged,
+            ([] | [_], _) => {}
+            _ => problems.0.extend(
+                of_argument(
+                    "logs: a log is of one run, and the file has several",
+                    "results of one run",
+                )
+                .0,
+            ),
+        }
+    }
+    problems.or(()).map_err(raised)?;
+    let request = drive.map(|drive| answer::Request {
+        drive: drive.sheet,
+        host,
+        state,
+        seed,
+        seeds,
+    });
+    let answers = away(py, |stop| {
+        let lab = Lab::new();
+        let tell = |_: &str| stop.or_leave();
+        let each = runs
+            .iter()
+            .map(|run| explain(run, request.as_ref(), &lab, &tell));
+        each.collect::<Result<Vec<_>, Problems>>()
+    })?
+    .map_err(raised)?;
+    let sentences: Vec<String> = answers.iter().map(decide::explain::answer).collect();
+    let words = decide::page::Words {
+        title: String::from("What bound the run"),
+        answers: sentences.clone(),
+        table: decide::explain::table(&answers, None),
+        method: decide::explain::method(&answers, request.as_ref(), repeats, None),
+    };
+    Ok(Answer {
+        text: whole(&sentences, &words),
+        json: decide::explain::json(&answers, request.as_ref(), repeats).to_string(),
+        html: Some(decide::page::explain(&answers, &words)),
+        table: csv::decide::explain(&answers),
+        meets: true,
+        sentences,
+    })
+}
+
+/// Whether drives are good enough for a piece of software.
+#[pyfunction]
+#[pyo3(name = "check", signature = (software, drives, host, around, repeats))]
+pub(crate) fn checked(
+    py: Python<'_>,
+    software: &str,
+    drives: Vec<Drive>,
+    host: Option<&str>,
+    around: Around,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let Conditions { seed, seeds, .. } = around.read(&mut problems);
+    let state = state(around.state(), &mut problems);
+    let check = taken(Check::named(software), &mut problems);
+    let of_check = check
+        .as_ref()
+        .map_or(catalogue::TYPICAL_HOST, |it| &it.host);
+    let host = crate::drive::host(host.unwrap_or(of_check), &mut problems);
+    let Some(check) = check.filter(|_| problems.0.is_empty()) else {
+        return Err(raised(problems));
+    };
+    let conditions = Conditions {
+        host,
+        state,
+        seed,
+        seeds,
+    };
+    let results = away(py, |stop| {
+        let lab = Lab::new();
+        let one = |drive: &Drive| {
+            stop.or_leave();
+            let found = check.answer(&drive.sheet, &conditions, &lab, &to_the_end);
+            (drive.sheet.id.clone(), found)
+        };
+        drives.iter().map(one).collect()
+    })?;
+    let answers = of_all(results)?;
+    let sentences = vec![decide::check::answer(&check, &answers)];
+    let words = decide::page::Words {
+        title: check.software.clone(),
+        answers: sentences.clone(),
+        table: decide::check::table(&check, &answers, None),
+        method: decide::check::method(&check, &conditions, &answers, repeats, None),
+    };
+    Ok(Answer {
+        text: whole(&sentences, &words),
+        json: decide::check::json(&check, &conditions, &answers, repeats).to_string(),
+        html: None,
+        table: csv::decide::check(&answers),
+        meets: answers.iter().all(|answer| answer.passes != Some(false)),
+        sentences,
+    })
+}
+
+/// How large a log or a read cache should be.
+#[pyfunction]
+#[pyo3(name = "size", signature = (place, drives, pools, load, slo, inbound, runtime, around, repeats))]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
+pub(crate) fn sized(
+    py: Python<'_>,
+    place: &str,
+    drives: Vec<String>,
+    pools: Vec<Drive>,
+    load: Asked,
+    slo: Option<&str>,
+    inbound: Option<&str>,
+    runtime: Option<&str>,
+    around: Around,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let mut conditions = around.read(&mut problems);
+    let most = self::runtime(runtime, OF_A_LOG, &mut problems);
+    let load = taken(load.read(&conditions.host, most), &mut problems);
+    let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
+    let inbound = inbound.and_then(|text| {
+        let rate = quantity::<Rate>(text);
+        let wrong = |what| of_argument(format!("inbound: {what}"), "a rate such as 800MB/s");
+        taken(rate.map_err(wrong), &mut problems)
+    });
+    let Some(load) = load.filter(|_| problems.0.is_empty()) else {
+        return Err(raised(problems));
+    };
+    around.before(&load, &mut conditions);
+    let request = Request {
+        load,
+        slo: slo.unwrap_or_default(),
+        inbound: inbound.map(|rate| rate.0),
+        conditions,
+    };
+    let results = away(py, |stop| {
+        let lab = Lab::new();
+        let tell = |_: f64| stop.go_on();
+        let one = |(name, pool): (&String, &Drive)| {
+            stop.or_leave();
+            let found = match (place, &request.load.yours().workload) {
+                ("slog", _) => size::log(name, &pool.sheet, &request, &lab, &tell),
+                (_, Workload::Trace(trace)) => {
+                    size::read_cache(name, &pool.sheet, (&request, trace), &lab, &tell)
+                }
+                _ => Err(of_argument(
+                    "place: a read cache is sized by a trace",
+                    "trace=FILE, or place \"slog\"",
+                )),
+            };
+            // What was broken off is no answer.
+            stop.or_leave();
+            (name.clone(), found)
+        };
+        drives.iter().zip(&pools).map(one).collect()
+    })?;
+    let answers = of_all(results)?;
+    let sentences = answers
+        .iter()
+        .map(|one| decide::size::answer(&request, one));
+    let sentences: Vec<String> = sentences.collect();
+    let words = decide::page::Words {
+        title: format!("How large a {place}"),
+        answers: sentences.clone(),
+        table: decide::size::table(&answers, None),
+        method: decide::size::method(&request, &answers, repeats, None),
+    };
+    let limited = !request.slo.limits.is_empty();
+    Ok(Answer {
+        text: whole(&sentences, &words),
+        json: decide::size::json(&request, &answers, repeats).to_string(),
+        html: None,
+        table: csv::decide::size(&answers),
+        meets: !limited || answers.iter().all(|one| one.meets_bytes.is_some()),
+        sentences,
+    })
+}
+
+/// What came of the faults that pools were tried under.
+#[pyclass(frozen, module = "drivelab")]
+pub(crate) struct Proof {
+    reports: Vec<(String, prove::Report)>,
+}
+
+#[pymethods]
+impl Proof {
+    /// Whether all promises are kept, and none is more modest than it must be.
+    #[getter]
+    fn holds(&self) -> bool {
+        self.reports.iter().all(|(_, report)| report.is_kept())
+    }
+
+    /// What the program prints.
+    fn text(&self) -> PyResult<String> {
+        let mut out = Vec::new();
+        let mut write = || {
+            report::prove::table(&self.reports, None, &mut out)?;
+            for (name, report) in &self.reports {
+                if let Some(broken) = &report.broken {
+                    report::prove::broken(name, broken, &mut out)?;
+                }
+            }
+            Ok::<(), std::io::Error>(())
+        };
+        write()?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// A dictionary for each pool and fault.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        for (pool, report) in &self.reports {
+            for one in &report.rows {
+                let row = PyDict::new(py);
+                row.set_item("pool", pool)?;
+                row.set_item("fault", &one.fault)?;
+                row.set_item("verdict", verdict(one.verdict))?;
+                row.set_item("points", one.tally.points)?;
+                rows.append(row)?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Kept => "kept",
+        Verdict::Broken => "broken",
+        Verdict::AsDesigned => "as designed",
+        Verdict::NoLossFound => "no loss found",
+        Verdict::NotPromised => "not promised",
+    }
+}
+
+/// Tries whether pools keep their promises.
+#[pyfunction]
+#[pyo3(name = "prove")]
+pub(crate) fn proved(
+    py: Python<'_>,
+    pools: Vec<Drive>,
+    points: u64,
+    fault: String,
+    seed: u64,
+) -> PyResult<Proof> {
+    let config = |drive: &Drive| -> Result<(String, PoolConfig<DriveConfig>), Problems> {
+        let sheet: &DriveSheet = &drive.sheet;
+        match sheet.pool_config() {
+            Some(config) => Ok((sheet.id.clone(), config.clone())),
+            None => Err(of_argument(
+                format!("{}: one drive, which is no pool", sheet.id),
+                "name a pool, such as \"mirror(2*950pro-256)\"",
+            )),
+        }
+    };
+    let mut problems = Problems::default();
+    let pools: Vec<_> = pools
+        .iter()
+        .filter_map(|drive| taken(config(drive), &mut problems))
+        .collect();
+    if points == 0 {
+        problems
+            .0
+            .extend(of_argument("points: nothing would be tried", "1 or more").0);
+    }
+    problems.or(()).map_err(raised)?;
+    let settings = prove::Settings {
+        points,
+        seed,
+        only: fault,
+        to_the_first: false,
+    };
+    let reports = away(py, |stop| {
+        let hear = |_: u64, _: u64| {
+            stop.or_leave();
+            true
+        };
+        let each = pools.into_iter().map(|(name, config)| {
+            let report = prove::prove(&config, &settings, &hear).map_err(|why| {
+                of_argument(
+                    format!("{name}: {why}"),
+                    "mirrors, stripes, concatenations, write-back caches and intent logs can be tried",
+                )
+            })?;
+            Ok((name, report))
+        });
+        each.collect::<Result<Vec<_>, Problems>>()
+    })?;
+    Ok(Proof {
+        reports: reports.map_err(raised)?,
+    })
+}

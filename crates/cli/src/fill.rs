@@ -4,12 +4,9 @@ use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use lab::Lab;
-use model::Span;
 use report::{csv, decide};
 use study::decide::fill::{self, Request};
-use study::decide::load::{Height, Pattern};
 use text::problem::Problems;
-use workload::job::BlockSizes;
 
 use crate::drive::DriveArgs;
 use crate::each::in_turn;
@@ -40,7 +37,7 @@ pub(crate) struct Args {
     drives: DriveArgs,
 
     /// Percent of the drive in use at the start
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = [50, 90, 98], value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = fill::USED, value_parser = clap::value_parser!(u32).range(0..=100))]
     used: Vec<u32>,
 
     /// Random writes instead of writes in order
@@ -117,20 +114,13 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let host = limit::taken(catalogue::host(&args.host), &mut problems);
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
-    let (block, depth) = match args.random {
-        true => ("4k", 32),
-        false => ("1m", 8),
-    };
-    let block = block_bytes(args.bs.as_deref().unwrap_or(block));
-    let block = limit::taken(block, &mut problems).unwrap_or(4096);
-    if args.drives.settings().fill.is_some() {
-        let what = "--fill: `fill` tries several shares in use; write --used 50,90";
-        problems.0.extend(Problems::whole("command line", what).0);
-    }
+    let writes = fill::writes(args.random, args.bs.as_deref(), args.iodepth);
+    let (block, depth) = limit::taken(writes, &mut problems).unwrap_or((4096, 1));
+    problems.0.extend(fill::problem_of(&args.drives.settings()));
     let request = Request {
         random: args.random,
         block,
-        depth: args.iodepth.unwrap_or(depth),
+        depth,
         used: args.used.clone(),
         // If it could not be read there is a problem, and nothing runs.
         host: host.unwrap_or_default(),
@@ -142,22 +132,4 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         .filter_map(|drive| fill::check(&request, drive).err());
     problems.0.extend(of_each.flat_map(|more| more.0));
     problems.or((drives, request))
-}
-
-/// Returns the bytes of a block size in fio's notation.
-fn block_bytes(written: &str) -> Result<u32, Problems> {
-    let pattern = Pattern {
-        rw: String::from("write"),
-        read_percent: 0,
-        options: vec![(String::from("bs"), written.to_owned())],
-        threads: 1,
-    };
-    let jobs = pattern.jobs(Height::InFlight(1), Span::ZERO, Span::from_ms(1))?;
-    match jobs[0].block_sizes[1] {
-        BlockSizes::Fixed(bytes) if bytes % 4096 == 0 && bytes <= 16 << 20 => Ok(bytes),
-        _ => Err(Problems::whole(
-            "command line",
-            format!("--bs {written}: write a multiple of 4k, at most 16m"),
-        )),
-    }
 }

@@ -158,26 +158,21 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let host = limit::taken(catalogue::host(&args.host), &mut problems);
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
-    let mut options = vec![(String::from("bs"), args.bs.clone())];
-    options.extend(args.options.iter().cloned());
-    let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
-    let threads = match workload::fio::is_random(&args.rw) {
-        true => cores,
-        false => 1,
-    };
+    // If they could not be read there is a problem, and nothing runs.
+    let host = host.unwrap_or_default();
+    let pattern = Pattern::new(
+        (&args.rw, args.rwmixread),
+        &args.bs,
+        &args.options,
+        args.numjobs,
+        &host,
+    );
+    let in_order = pattern.is_in_order();
     let request = Request {
-        pattern: Pattern {
-            rw: args.rw.clone(),
-            read_percent: args.rwmixread,
-            options,
-            threads: args.numjobs.unwrap_or(threads).max(1),
-        },
-        // If they could not be read there is a problem, and nothing runs.
+        pattern,
         slo: slo.clone().unwrap_or_default(),
-        host: host.unwrap_or_default(),
-        state: args
-            .state
-            .answered(|start| start.before(!workload::fio::is_random(&args.rw))),
+        host,
+        state: args.state.answered(|start| start.before(in_order)),
         ios: args.ios,
         seed: args.seed.seed,
         seeds: args.seeds,

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     rw: String,
 
     /// Steps between mixes, percent of reads
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = mix::STEP, value_parser = clap::value_parser!(u32).range(1..=100))]
     step: u32,
 
     /// Block size, as in fio
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     bs: String,
 
     /// I/Os in flight, all threads together
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "N", default_value_t = mix::DEPTH, value_parser = clap::value_parser!(u32).range(2..=1024))]
     iodepth: u32,
 
     /// Most threads that issue I/O [default: the cores of the host; in order one]
@@ -136,23 +136,16 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let host = limit::taken(catalogue::host(&args.host), &mut problems);
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &[]).0);
-    let mut options = vec![(String::from("bs"), args.bs.clone())];
-    options.extend(args.options.iter().cloned());
-    let random = workload::fio::is_random(&args.rw);
-    let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
-    let threads = if random { cores } else { 1 };
+    // If it could not be read there is a problem, and nothing runs.
+    let host = host.unwrap_or_default();
+    let pattern = Pattern::new((&args.rw, 50), &args.bs, &args.options, args.numjobs, &host);
+    let in_order = pattern.is_in_order();
     let request = Request {
-        pattern: Pattern {
-            rw: args.rw.clone(),
-            read_percent: 50,
-            options,
-            threads: args.numjobs.unwrap_or(threads).max(1),
-        },
+        pattern,
         depth: args.iodepth,
         percents: mix::percents(args.step),
-        // If it could not be read there is a problem, and nothing runs.
-        host: host.unwrap_or_default(),
-        state: args.state.answered(|start| start.before(!random)),
+        host,
+        state: args.state.answered(|start| start.before(in_order)),
         ios: args.ios,
         seed: args.seed.seed,
         seeds: args.seeds,

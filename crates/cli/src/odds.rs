@@ -41,15 +41,15 @@ pub(crate) struct Args {
     drives: DriveArgs,
 
     /// Time until a failed drive is replaced; 0h with a hot spare
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = hours)]
+    #[arg(long, value_name = "TIME", default_value = odds::REPLACED_AFTER, value_parser = odds::hours)]
     replace_after: f64,
 
     /// Share of drives that fail in a year, of all drives or of one: 0.5%, or p4801x-100=0.2%; may be given several times
-    #[arg(long, value_name = "[DRIVE=]PERCENT", value_parser = share_of_drives)]
+    #[arg(long, value_name = "[DRIVE=]PERCENT", value_parser = odds::share_of_drives)]
     afr: Vec<(Option<String>, f64)>,
 
     /// How often the machine itself fails in a year, by power or a crash
-    #[arg(long, value_name = "N", default_value = "1", value_parser = times)]
+    #[arg(long, value_name = "N", default_value_t = odds::CRASHES, value_parser = odds::crashes)]
     crashes: f64,
 
     /// The host on which a rebuild runs: a name or the path of a TOML file
@@ -66,47 +66,6 @@ pub(crate) struct Args {
     /// Also write a CSV file: a line for each kind of drive in each pool
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-}
-
-/// Hours of a time such as `24h`, `90min` or `3d`.
-fn hours(text: &str) -> Result<f64, String> {
-    let units = [
-        ("min", 1.0 / 60.0),
-        ("h", 1.0),
-        ("d", 24.0),
-        ("s", 1.0 / 3600.0),
-    ];
-    let found = units.into_iter().find_map(|(unit, hours)| {
-        let number = text.trim().strip_suffix(unit)?.trim_end();
-        Some(number.parse::<f64>().ok()? * hours)
-    });
-    found
-        .filter(|hours| hours.is_finite() && (0.0..=8766.0).contains(hours))
-        .ok_or_else(|| String::from("write a time up to a year, such as 24h, 90min or 3d"))
-}
-
-fn share_of_drives(text: &str) -> Result<(Option<String>, f64), String> {
-    let (drive, percent) = match text.rsplit_once('=') {
-        Some((drive, percent)) => (Some(drive.trim().to_owned()), percent),
-        None => (None, text),
-    };
-    let number = percent.trim().strip_suffix('%');
-    let number = number.and_then(|number| number.trim_end().parse::<f64>().ok());
-    match number.filter(|number| *number > 0.0 && *number <= 100.0) {
-        Some(number) if drive.as_ref().is_none_or(|drive| !drive.is_empty()) => {
-            Ok((drive, number / 100.0))
-        }
-        _ => Err(String::from(
-            "write a percentage above 0 and at most 100, such as 0.5% or p4801x-100=0.5%",
-        )),
-    }
-}
-
-fn times(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok();
-    number
-        .filter(|number| (0.0..=1000.0).contains(number))
-        .ok_or_else(|| String::from("write a number of 0 to 1000"))
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -146,35 +105,8 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
         host: host.unwrap_or_default(),
         seed: args.seed.seed,
     };
-    let of_each = drives
-        .iter()
-        .filter_map(|drive| odds::check(&request, drive).err());
-    problems.0.extend(of_each.flat_map(|more| more.0));
     problems
         .0
-        .extend(odds::unused(&request, &drives).err().unwrap_or_default().0);
+        .extend(odds::check(&request, &drives).err().unwrap_or_default().0);
     problems.or((drives, request))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_and_shares_have_units() {
-        assert_eq!(hours("24h"), Ok(24.0));
-        assert_eq!(hours("90min"), Ok(1.5));
-        assert_eq!(hours("3 d"), Ok(72.0));
-        for wrong in ["24", "h", "-1h", "9e9d", "nanh", ""] {
-            assert!(hours(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(share_of_drives("0.5%"), Ok((None, 0.005)));
-        assert_eq!(
-            share_of_drives("p4801x-100 = 2 %"),
-            Ok((Some(String::from("p4801x-100")), 0.02))
-        );
-        for wrong in ["0.5", "0%", "101%", "=1%", "a=b%"] {
-            assert!(share_of_drives(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! Aerospike's certification test: `act`.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use lab::{Lab, in_parallel};
@@ -13,7 +12,7 @@ use text::problem::Problems;
 
 use crate::drive::{Drive, state};
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken};
+use crate::work::{away, of_argument, raised, taken, within};
 
 /// Result of the test.
 #[pyclass(frozen, module = "drivelab")]
@@ -36,24 +35,6 @@ pub(crate) struct Options {
     slice: i64,
     latency_only: bool,
     cores: Option<i64>,
-}
-
-/// Returns a whole number within its limits, or reports a problem.
-fn within<T: TryFrom<i64>>(
-    name: &str,
-    number: Option<i64>,
-    limits: RangeInclusive<i64>,
-    problems: &mut Problems,
-) -> Option<T> {
-    let number = number?;
-    if limits.contains(&number) {
-        return T::try_from(number).ok();
-    }
-    let help = format!("from {} to {}", limits.start(), limits.end());
-    problems
-        .0
-        .extend(of_argument(format!("{name}: {number}"), help).0);
-    None
 }
 
 impl Options {
@@ -126,7 +107,7 @@ pub(crate) fn tested(
     seed: u64,
 ) -> PyResult<Act> {
     let mut problems = Problems::default();
-    let state = self::state(state, &mut problems);
+    let state = self::state(state, &drives, &mut problems);
     let asked = options.read(&mut problems);
     let host = taken(asked.host(host), &mut problems).unwrap_or_default();
     let config = taken(asked.config(host.config.cores), &mut problems);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use catalogue::{DriveSheet, HostSheet};
+use catalogue::HostSheet;
 use lab::{Lab, Start, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
@@ -19,10 +19,10 @@ use study::decide::{life, likeness, max, named};
 use study::review::{Workload, Yours};
 use text::problem::{Problem, Problems};
 
-use crate::drive::{Drive, host, start};
+use crate::drive::{Drive, host, sheets};
 use crate::jobs::Jobs;
 use crate::table::{Table, typed};
-use crate::work::{away, of_argument, raised, taken};
+use crate::work::{away, of_argument, raised, taken, within};
 
 /// Answer to a question.
 #[pyclass(frozen, module = "drivelab")]
@@ -99,8 +99,8 @@ impl Around {
         }
         Conditions {
             host: host(&self.host, problems),
-            // Until the load is known.
-            state: self.start(&mut Problems::default()).before(false),
+            // Until the load is known: see `start`.
+            state: Start::Auto.before(false),
             seed: self.seed,
             seeds: self.seeds,
         }
@@ -111,13 +111,9 @@ impl Around {
         &self.state
     }
 
-    fn start(&self, problems: &mut Problems) -> Start {
-        start(&self.state, problems)
-    }
-
-    /// The same before this load.
-    pub(crate) fn before(&self, load: &Load, conditions: &mut Conditions) {
-        conditions.state = load.begins(self.start(&mut Problems::default()));
+    /// How these drives begin; the load may choose it.
+    pub(crate) fn start(&self, drives: &[Drive], problems: &mut Problems) -> Start {
+        crate::drive::start(&self.state, drives, problems)
     }
 }
 
@@ -136,19 +132,26 @@ pub(crate) fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult
     problems.or(done).map_err(raised)
 }
 
+/// The pattern of a load, as in fio.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asks {
+    rw: String,
+    rwmixread: i64,
+    bs: String,
+    options: Vec<(String, String)>,
+    numjobs: Option<i64>,
+}
+
 /// Returns the highest load within limits.
 #[pyfunction]
-#[pyo3(name = "max")]
-#[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
+#[pyo3(name = "max", signature = (drives, slo, pattern, ios, around, repeats))]
 pub(crate) fn highest(
     py: Python<'_>,
     drives: Vec<Drive>,
     slo: &str,
-    rw: String,
-    read_percent: u32,
-    options: Vec<(String, String)>,
-    threads: Option<u32>,
-    ios: Option<u64>,
+    pattern: Asks,
+    ios: Option<i64>,
     around: Around,
     repeats: &str,
 ) -> PyResult<Answer> {
@@ -156,26 +159,21 @@ pub(crate) fn highest(
     let Conditions {
         host, seed, seeds, ..
     } = around.read(&mut problems);
-    let start = around.start(&mut problems);
-    let state = start.before(!workload::fio::is_random(&rw));
+    let start = around.start(&drives, &mut problems);
     let slo = taken(Slo::read(slo), &mut problems).unwrap_or_default();
-    // Sequential threads would need ranges of their own: one, unless more are asked for.
-    let threads_of_host = match workload::fio::is_random(&rw) {
-        true => host.config.cores.into(),
-        false => 1,
-    };
-    let pattern = Pattern {
-        rw,
-        read_percent,
-        options,
-        threads: threads.unwrap_or(threads_of_host).max(1),
-    };
+    let [threads, read_percent] = [
+        ("numjobs", pattern.numjobs, 1..=256),
+        ("rwmixread", Some(pattern.rwmixread), 0..=100),
+    ]
+    .map(|(name, number, limits)| within(name, number, limits, &mut problems));
+    let mix = (&*pattern.rw, read_percent.unwrap_or(50));
+    let asked = Pattern::new(mix, &pattern.bs, &pattern.options, threads, &host);
     let request = max::Request {
-        pattern,
+        state: start.before(asked.is_in_order()),
+        pattern: asked,
         slo,
         host,
-        state,
-        ios,
+        ios: within("ios", ios, 1_000..=100_000_000, &mut problems),
         seed,
         seeds,
     };
@@ -282,11 +280,6 @@ pub(crate) fn runtime(text: Option<&str>, usual: Span, problems: &mut Problems) 
     })
 }
 
-/// Sheets of drives.
-fn sheets(drives: &[Drive]) -> impl Iterator<Item = &DriveSheet> {
-    drives.iter().map(|drive| &drive.sheet)
-}
-
 /// Writes at a rate: how much, as fio's `rw`, and in which blocks.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -336,8 +329,9 @@ pub(crate) fn lasting(
         _ => load.clone(),
     };
     let loads: Vec<Option<Load>> = drives.iter().map(of_drive).collect();
+    let start = around.start(&drives, &mut problems);
     if let Some(load) = loads.iter().flatten().next() {
-        around.before(load, &mut conditions);
+        conditions.state = load.begins(start);
     }
     problems.or(()).map_err(raised)?;
     let results = away(py, |stop| {
@@ -525,8 +519,9 @@ pub(crate) fn chosen(
         &mut problems,
     );
     let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
+    let start = around.start(&drives, &mut problems);
     let asked = load.and_then(|load| {
-        around.before(&load, &mut conditions);
+        conditions.state = load.begins(start);
         let asked = (load, slo.unwrap_or_default());
         choice.read(asked, conditions, &drives, &mut problems)
     });

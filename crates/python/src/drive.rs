@@ -129,8 +129,27 @@ pub(crate) fn host(name: &str, problems: &mut Problems) -> HostSheet {
     taken(catalogue::host(name), problems).unwrap_or_default()
 }
 
+/// Returns the sheets of drives.
+pub(crate) fn sheets(drives: &[Drive]) -> impl Iterator<Item = &DriveSheet> + Clone {
+    drives.iter().map(|drive| &drive.sheet)
+}
+
+/// Returns the settings of drives.
+pub(crate) fn settings_of(drives: &[Drive]) -> impl Iterator<Item = &Settings> {
+    drives.iter().map(|drive| &drive.settings)
+}
+
+/// Reports that a drive cannot have this initial state with its settings.
+fn held(drives: &[Drive], state: Precondition, problems: &mut Problems) {
+    let found = settings_of(drives).find_map(|settings| settings.problem_from(state));
+    problems.0.extend(found);
+}
+
 /// Returns the state with this name; `auto` lets the load choose it.
-pub(crate) fn start(name: &str, problems: &mut Problems) -> Start {
+pub(crate) fn start(name: &str, drives: &[Drive], problems: &mut Problems) -> Start {
+    if let Some(state) = Start::named(name).and_then(Start::given) {
+        held(drives, state, problems);
+    }
     Start::named(name).unwrap_or_else(|| {
         let what = format!("state: there is no state `{name}`");
         problems
@@ -141,13 +160,16 @@ pub(crate) fn start(name: &str, problems: &mut Problems) -> Start {
 }
 
 /// Returns the state with this name.
-pub(crate) fn state(name: &str, problems: &mut Problems) -> Precondition {
+pub(crate) fn state(name: &str, drives: &[Drive], problems: &mut Problems) -> Precondition {
     let all = [
         Precondition::Fresh,
         Precondition::Filled,
         Precondition::Steady,
     ];
     let found = all.into_iter().find(|state| state.name() == name);
+    if let Some(state) = found {
+        held(drives, state, problems);
+    }
     found.unwrap_or_else(|| {
         let what = format!("state: there is no state `{name}`");
         problems

@@ -34,7 +34,7 @@ pub(crate) fn fitted(
 ) -> PyResult<Fit> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
-    let state = self::state(state, &mut problems);
+    let state = self::state(state, std::slice::from_ref(&base), &mut problems);
     let mut runs = Vec::new();
     for path in &measured {
         let origin = path.display().to_string();

@@ -49,7 +49,7 @@ pub(crate) fn explained(
     let Conditions {
         host, seed, seeds, ..
     } = around.read(&mut problems);
-    let state = state(around.state(), &mut problems);
+    let state = state(around.state(), drive.as_slice(), &mut problems);
     let read = text_of(&results).and_then(|(origin, text)| file::read(&origin, &text));
     let mut runs = taken(read, &mut problems).unwrap_or_default();
     let logs: Result<Vec<_>, Problems> = logs.iter().map(|path| text_of(path)).collect();
@@ -114,7 +114,7 @@ pub(crate) fn checked(
 ) -> PyResult<Answer> {
     let mut problems = Problems::default();
     let Conditions { seed, seeds, .. } = around.read(&mut problems);
-    let state = state(around.state(), &mut problems);
+    let state = state(around.state(), &drives, &mut problems);
     let check = taken(Check::named(software), &mut problems);
     let of_check = check
         .as_ref()
@@ -175,6 +175,7 @@ pub(crate) fn sized(
     let mut problems = Problems::default();
     let mut conditions = around.read(&mut problems);
     let most = self::runtime(runtime, OF_A_LOG, &mut problems);
+    let start = around.start(&pools, &mut problems);
     let load = taken(load.read(&conditions.host, most), &mut problems);
     let slo = slo.and_then(|text| taken(Slo::read(text), &mut problems));
     let inbound = inbound.and_then(|text| {
@@ -185,7 +186,7 @@ pub(crate) fn sized(
     let Some(load) = load.filter(|_| problems.0.is_empty()) else {
         return Err(raised(problems));
     };
-    around.before(&load, &mut conditions);
+    conditions.state = load.begins(start);
     let request = Request {
         load,
         slo: slo.unwrap_or_default(),

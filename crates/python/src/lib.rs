@@ -10,6 +10,7 @@ mod drive;
 mod fit;
 mod jobs;
 mod judge;
+mod mix_and_fill;
 mod review;
 mod run;
 mod sweep;
@@ -46,6 +47,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
     module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;
     module.add_function(wrap_pyfunction!(decide::placed, module)?)?;
+    module.add_function(wrap_pyfunction!(mix_and_fill::mixed, module)?)?;
+    module.add_function(wrap_pyfunction!(mix_and_fill::filled, module)?)?;
+    module.add_function(wrap_pyfunction!(mix_and_fill::lost, module)?)?;
     module.add_class::<judge::Proof>()?;
     module.add_function(wrap_pyfunction!(judge::explained, module)?)?;
     module.add_function(wrap_pyfunction!(judge::checked, module)?)?;

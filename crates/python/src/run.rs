@@ -54,7 +54,7 @@ pub(crate) fn run(
 ) -> PyResult<Run> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
-    let start = self::start(state, &mut problems);
+    let start = self::start(state, &drives, &mut problems);
     let every = every.map(quantity::<Span>);
     let every = every.unwrap_or(Ok(EVERY)).unwrap_or_else(|what| {
         let help = "a time such as 100ms";
@@ -222,7 +222,7 @@ pub(crate) fn replay(
 ) -> PyResult<Replay> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
-    let start = self::start(state, &mut problems);
+    let start = self::start(state, &drives, &mut problems);
     let named = format.and_then(trace::Format::named);
     if let Some(unknown) = format.filter(|_| named.is_none()) {
         let names: Vec<&str> = trace::FORMATS.iter().map(|format| format.name).collect();

@@ -1,7 +1,7 @@
 //! Long work: runs without the interpreter's lock, can be ended by Ctrl-C, and never passes a panic to Python.
 
 use std::any::Any;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,13 +134,52 @@ fn said(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// Returns problems as a Python exception with the text that the program prints.
+/// Returns problems as a Python exception with the text that the program prints; options are named as arguments.
 pub(crate) fn raised(problems: Problems) -> PyErr {
+    let each = problems.0.into_iter().map(as_argument);
+    let problems = Problems(each.collect());
     let text = problems.render(false);
     match problems.is_defect() {
         true => Defect::new_err(text),
         false => InputError::new_err(text),
     }
+}
+
+/// Returns a problem of the command line as one of arguments: `--replace-after` is `replace_after`. What stands between
+/// backticks is a command, and stays.
+fn as_argument(problem: Problem) -> Problem {
+    let is_option = problem.origin.starts_with("--");
+    if problem.origin != "command line" && !is_option {
+        return problem;
+    }
+    Problem {
+        origin: match is_option {
+            true => arguments(&problem.origin),
+            false => String::from("arguments"),
+        },
+        what: arguments(&problem.what),
+        help: problem.help.as_deref().map(arguments),
+        ..problem
+    }
+}
+
+/// Returns a text with options of the command line as arguments.
+fn arguments(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(index, part)| match index % 2 {
+        0 => {
+            let words = part.split(' ').map(|word| match word.strip_prefix("--") {
+                Some(option) => {
+                    let end = option.find('=').unwrap_or(option.len());
+                    option[..end].replace('-', "_") + &option[end..]
+                }
+                None => word.to_owned(),
+            });
+            words.collect::<Vec<String>>().join(" ")
+        }
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<String>>().join("`")
 }
 
 /// Returns a problem of an argument, with what would be right.
@@ -157,4 +196,22 @@ pub(crate) fn of_argument(what: impl Into<String>, help: impl Into<String>) -> P
 /// Returns the value that was read; its problems are added to the others.
 pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     read.map_err(|more| problems.0.extend(more.0)).ok()
+}
+
+/// Returns a whole number within its limits, or reports a problem.
+pub(crate) fn within<T: TryFrom<i64>>(
+    name: &str,
+    number: Option<i64>,
+    limits: RangeInclusive<i64>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let number = number?;
+    if limits.contains(&number) {
+        return T::try_from(number).ok();
+    }
+    let help = format!("from {} to {}", limits.start(), limits.end());
+    problems
+        .0
+        .extend(of_argument(format!("{name}: {number}"), help).0);
+    None
 }

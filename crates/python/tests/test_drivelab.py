@@ -131,6 +131,20 @@ def test_a_drive_is_in_the_condition_it_is_said_to_be():
         (lambda: dl.size("vsan-cache", "p4800x-375", "950pro-256", "wal"), ["read-cache", "program"]),
         (lambda: dl.size("read-cache", "p4800x-375", "950pro-256", "wal"), ["trace"]),
         (lambda: dl.prove("950pro-256"), ["no pool", "mirror"]),
+        (lambda: dl.mix("p4800x-375", rw="randread"), ["rw randread", "no mix", "randrw"]),
+        (lambda: dl.mix("p4800x-375", iodepth=1, step=0, seeds=0), ["iodepth: 1", "2 to 1024", "step: 0", "seeds"]),
+        (lambda: dl.mix("p4800x-375", options={"iodepth": 4}), ["iodepth: is what is looked for"]),
+        (lambda: dl.fill("990pro-2000", bs="3k", used=(50, 101)), ["bs 3k", "multiple of 4k", "used: 101", "0 to 100"]),
+        (lambda: dl.fill("990pro-2000", used=[]), ["used", "nothing"]),
+        (lambda: dl.fill(dl.Drive("990pro-2000", fill="50%")), ["fill: `fill` tries", "used 50,90"]),
+        (lambda: dl.fill("mirror(2*p4801x-100)"), ["single drives", "`drivelab run --over-time`"]),
+        (lambda: dl.odds("gp3", afr={"970pro": "1%"}), ["afr gp3=0.2%", "afr 970pro=", "called 970pro"]),
+        (lambda: dl.odds("p4801x-100", replace_after="24", afr="0.5", crashes=-1), ["24h, 90min", "afr: 0.5", "0 to 1000"]),
+        (lambda: dl.max("p4800x-375", "p99<1ms", numjobs=0, rwmixread=101), ["numjobs: 0", "rwmixread: 101", "0 to 100"]),
+        (lambda: dl.life("p4800x-375", "oltp", state="stedy"), ["stedy", "steady"]),
+        (lambda: dl.choose("p4800x-375", "oltp", state="stedy"), ["stedy", "steady"]),
+        (lambda: dl.run(dl.Drive("p4610-1600", fill="50%"), READS, state="fresh"), ["fill", "state fresh", "nothing"]),
+        (lambda: dl.mix(dl.Drive("p4610-1600", fill="50%"), state="fresh"), ["fill", "state fresh", "nothing"]),
         (lambda: dl.fit("p4800x-375", "nothing.json"), ["nothing.json"]),
         (lambda: dl.review("p4800x-375", suite="quik"), ["quick"]),
         (lambda: dl.act("p4800x-375", load=0, queues=4, duration=-1), ["0.001", "version=3", "31536000"]),
@@ -212,7 +226,7 @@ def test_the_call_that_repeats_an_answer_keeps_settings_state_and_mix():
     drive = dl.Drive("p4800x-375", power_limit="12W").set("xpoint.controller.delay", "9 us")
     short = {"runtime": "50ms", "seeds": 1}
     answers = [
-        dl.max(drive, "read.p99<300us", rw="randrw", rwmixread=90, state="fresh", ios=3000, seeds=1),
+        dl.max(drive, "read.p99<300us", rw="randrw", rwmixread=90, state="fresh", ios=100_000, seeds=1),
         dl.life(drive, dl.fio(f"{AIO} --rw=randwrite --bs=4k --iodepth=4 --runtime=1 --time_based"), state="filled", **short),
         dl.life(drive, writes="1DWPD", bs="32k", **short),
         dl.choose(drive, "kvcache", users=20, **short),
@@ -220,6 +234,9 @@ def test_the_call_that_repeats_an_answer_keeps_settings_state_and_mix():
         dl.choose(["950pro-256"], "wal", rate="2k", like=drive, state="filled", **short),
         dl.check("etcd", drive, state="fresh", host="xeon-2017", seeds=1),
         dl.size("slog", "p4801x-100", "950pro-256", "wal", runtime="6s", slo="p99<5ms", seeds=1),
+        dl.mix(drive, rw="rw", step=50, bs="8k", iodepth=8, options={"size": "20%"}, ios=1000, state="fresh", seeds=1),
+        dl.fill(drive, used=80, random=True, iodepth=4, seeds=1),
+        dl.odds([drive, "mirror(2*p4801x-100)"], replace_after="3d", afr=["1%", "p4801x-100=0.2%"], crashes=2),
     ]
     for answer in answers:
         again = eval(answer.json()["command"], {"drivelab": dl})
@@ -236,7 +253,7 @@ def test_defaults_are_the_programs(tmp_path):
     both = ["p4800x-375", "950pro-256"]
     slo = "p99<400us"
     for words, answer in [
-        (["max", "p4800x-375", "--slo", slo, "--rw=randrw", "--ios=3000"], lambda: dl.max("p4800x-375", slo, rw="randrw", ios=3000)),
+        (["max", "p4800x-375", "--slo", slo, "--rw=randrw", "--ios=20000"], lambda: dl.max("p4800x-375", slo, rw="randrw", ios=20_000)),
         (["max", "p4800x-375", "--slo", slo, "--rw=read", "--ios=3000"], lambda: dl.max("p4800x-375", slo, rw="read", ios=3000)),
         (["choose", pool, "--load=wal"], lambda: dl.choose(pool, "wal")),
         (["life", pool, "--load=wal"], lambda: dl.life(pool, "wal")),
@@ -246,6 +263,13 @@ def test_defaults_are_the_programs(tmp_path):
         (["choose", *both, "--load=kvcache", "--users=20"], lambda: dl.choose(both, "kvcache", users=20)),
         (["life", *both, "--load=kvcache", "--users=20"], lambda: dl.life(both, "kvcache", users=20)),
         (["life", *both, "--writes=1DWPD"], lambda: dl.life(both, writes="1DWPD")),
+        (["mix", "p4800x-375"], lambda: dl.mix("p4800x-375")),
+        (["mix", *both, "--rw=rw", "--ios=2000"], lambda: dl.mix(both, rw="rw", ios=2000)),
+        (["fill", "950pro-256"], lambda: dl.fill("950pro-256")),
+        (["fill", "950pro-256", "--random", "--used=90"], lambda: dl.fill("950pro-256", random=True, used=90)),
+        (["odds", *both, "mirror(2*950pro-256)"], lambda: dl.odds([*both, "mirror(2*950pro-256)"])),
+        (["odds", pool, "--afr=1%", "--afr=950pro-256=2%"], lambda: dl.odds(pool, afr=["1%", "950pro-256=2%"])),
+        (["odds", pool, "--afr=950pro-256=2%", "--crashes=3"], lambda: dl.odds(pool, afr={"950pro-256": "2%"}, crashes=3)),
     ]:
         said = subprocess.run([program, *words, "--json"], capture_output=True, text=True, check=False)
         told, ours = json.loads(said.stdout), answer().json()

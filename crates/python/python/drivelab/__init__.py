@@ -50,11 +50,14 @@ __all__ = [
     "choose",
     "drives",
     "explain",
+    "fill",
     "fio",
     "fit",
     "hosts",
     "in_place",
     "life",
+    "mix",
+    "odds",
     "pools",
     "prove",
     "replay",
@@ -77,6 +80,7 @@ _Start = _Literal["auto", "fresh", "filled", "steady"]
 _State = _Literal["fresh", "filled", "steady"]
 _Rw = _Literal["read", "write", "randread", "randwrite", "rw", "readwrite", "randrw"]
 _Writes = _Literal["write", "randwrite"]
+_Mixed = _Literal["randrw", "rw", "readwrite"]
 _By = _Literal["usd", "watt", "iops", "p99", "years"]
 _Place = _Literal["slog", "vsan-cache", "read-cache"]
 _Sized = _Literal["slog", "read-cache"]
@@ -492,7 +496,7 @@ class Answer(_Tabular):
         return _json.loads(self._core.json())
 
     def save(self, path: _Path_) -> _Path:
-        """Writes the page; gives its path. Checks and sizes have none."""
+        """Writes the page; gives its path. Checks, sizes and odds have none."""
         page = self._core.html()
         if page is None:
             raise InputError("there is no page of this answer: repr(answer) is its text, answer.json() its data")
@@ -551,15 +555,125 @@ def max(
     True
     """
     cores, named = _drives(drives)
-    pairs = [("bs", bs), *((key, str(value)) for key, value in (options or {}).items())]
+    pattern: _core._Asks = {"rw": rw, "rwmixread": rwmixread, "bs": bs, "options": _pairs(options), "numjobs": numjobs}
     mix = rwmixread if rw in ("rw", "readwrite", "randrw") else None
     call = _call(
         "max", named, slo=slo, rw=rw, rwmixread=mix, bs=bs, numjobs=numjobs, options=options, ios=ios, host=host, state=state,
         seed=seed, seeds=seeds,
     )
-    return Answer(
-        _core.max(cores, slo, rw, rwmixread, pairs, numjobs, ios, _around(host, state, seed, seeds), call)
+    return Answer(_core.max(cores, slo, pattern, ios, _around(host, state, seed, seeds), call))
+
+
+def _pairs(options):
+    return [(key, str(value)) for key, value in (options or {}).items()]
+
+
+def mix(
+    drives: _Drives,
+    *,
+    rw: _Mixed = "randrw",
+    step: int = 10,
+    bs: str = "4k",
+    iodepth: int = 32,
+    numjobs: int | None = None,
+    options: dict[str, object] | None = None,
+    ios: int | None = None,
+    host: str = _HOST,
+    state: _Start = "auto",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """IOPS and latency from reads alone to writes alone, in steps of ``step`` percent, and where drives fall off.
+
+    Each mix runs with ``iodepth`` in flight (closed loop) from the same state. ``rw``, ``bs`` and ``options`` are fio's;
+    ``numjobs`` is the most threads.
+
+    >>> import drivelab as dl
+    >>> rows = dl.mix("950pro-256", step=50, ios=1000, seeds=1).rows()
+    >>> [row["read_percent"] for row in rows], rows[2]["iops"] < rows[0]["iops"]
+    ([100, 50, 0], True)
+    """
+    cores, named = _drives(drives)
+    mixes: _core._Mixes = {
+        "rw": rw,
+        "step": step,
+        "bs": bs,
+        "iodepth": iodepth,
+        "numjobs": numjobs,
+        "options": _pairs(options),
+        "ios": ios,
+    }
+    call = _call(
+        "mix", named, rw=rw, step=step, bs=bs, iodepth=iodepth, numjobs=numjobs, options=options, ios=ios, host=host, state=state,
+        seed=seed, seeds=seeds,
     )
+    return Answer(_core.mix(cores, mixes, _around(host, state, seed, seeds), call))
+
+
+def fill(
+    drives: _Drives,
+    *,
+    used: int | _Iterable[int] = (50, 90, 98),
+    random: bool = False,
+    bs: str | None = None,
+    iodepth: int | None = None,
+    host: str = _HOST,
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """How long writes stay fast: GB and seconds until a drive slows down, the rate after it, and how it recovers.
+
+    ``used``: percent of the drive in use at the start. Writes in order (1 MiB, 8 in flight) show the SLC cache of a desktop
+    drive; ``random`` ones (4 KiB, 32 in flight) show how long erased blocks last.
+
+    >>> import drivelab as dl
+    >>> slows = dl.fill("970evo-500", used=50, seeds=1).json()["answers"][0]["at"][0]
+    >>> slows["fast_mb_s"][0] > 3 * slows["falls_off"]["slow_mb_s"][0]
+    True
+    """
+    cores, named = _drives(drives)
+    shares = [used] if isinstance(used, int) else list(used)
+    writes: _core._Writes = {"used": shares, "random": random, "bs": bs, "iodepth": iodepth}
+    call = _call("fill", named, used=shares, random=random, bs=bs, iodepth=iodepth, host=host, seed=seed, seeds=seeds)
+    return Answer(_core.fill(cores, writes, _around(host, "auto", seed, seeds), call))
+
+
+def odds(
+    drives: _Drives,
+    *,
+    replace_after: str = "24h",
+    afr: str | _Iterable[str] | dict[str, str] | None = None,
+    crashes: float = 1,
+    host: str = _HOST,
+    seed: int = 1,
+) -> Answer:
+    """Odds of data loss: how often drives fail, how long a rebuild takes, and how often a pool then loses data.
+
+    ``replace_after``: time until a failed drive is replaced ("0h" with a hot spare). ``afr``: the share of drives that fail in a
+    year, of all ("1%"), by drive ({"p4801x-100": "0.2%"}), or both (["1%", "p4801x-100=0.2%"]). ``crashes``: how often the
+    machine itself fails in a year.
+
+    >>> import drivelab as dl
+    >>> both = dl.odds(["p4801x-100", "mirror(2*p4801x-100)"]).json()["answers"]
+    >>> both[1]["losses"][0] < both[0]["losses"][0] / 10_000
+    True
+    """
+    cores, named = _drives(drives)
+    if isinstance(afr, dict):
+        rates = [f"{drive}={share}" for drive, share in afr.items()]
+    elif isinstance(afr, str):
+        rates = [afr]
+    else:
+        rates = list(afr or ())
+    call = _call("odds", named, replace_after=replace_after, afr=rates or None, crashes=crashes, host=host, seed=seed)
+    failures: _core._Failures = {
+        "replace_after": replace_after,
+        "afr": rates,
+        "crashes": str(crashes),
+        "host": host,
+        "seed": seed,
+    }
+    return Answer(_core.odds(cores, failures, call))
 
 
 def life(
@@ -594,10 +708,9 @@ def life(
     """
     cores, named = _drives(drives)
     asked = _one_load(load, trace, writes, users=users)
-    if writes is None:
-        written = None
-        call_of_writes = {}
-    else:
+    written: _core._Written | None = None
+    call_of_writes = {}
+    if writes is not None:
         written = {"rate": str(writes), "rw": rw, "bs": bs}
         call_of_writes = {"writes": writes, "rw": rw, "bs": bs}
     call = _call(
@@ -683,7 +796,7 @@ def choose(
         "choose", named, load=load, trace=trace, users=users, slo=slo, rate=rate, by=by, like=wanted, years=years, usd=usd,
         runtime=runtime, host=host, state=state, seed=seed, seeds=seeds,
     )
-    choice = {"by": by, "years": float(years), "usd": usd, "users": users, "rate": rate, "like": wanted}
+    choice: _core._Choice = {"by": by, "years": float(years), "usd": usd, "users": users, "rate": rate, "like": wanted}
     return Answer(_core.choose(cores, asked, slo, choice, runtime, _around(host, state, seed, seeds), call))
 
 
@@ -756,15 +869,15 @@ def size(
     """
     if place not in ("slog", "read-cache"):
         raise InputError(f"place: {place!r} is not sized here: slog or read-cache (the program sizes vsan-cache)")
-    names = [drives] if isinstance(drives, (str, _os.PathLike)) else list(drives)
-    names = [_os.fspath(name) for name in names]
+    several = [drives] if isinstance(drives, (str, _os.PathLike)) else list(drives)
+    names = [_os.fspath(name) for name in several]
     if not names:
         raise InputError("no drive is named: drivelab.drives() lists them")
     asked = _one_load(load, trace)
     if asked is None:
         raise InputError("there is no load: the name of one, drivelab.fio(...), or trace=FILE")
     pools = [Drive(in_place(place, name, behind)) for name in names]
-    words = {"load": load, "trace": trace, "inbound": inbound, "slo": slo, "runtime": runtime}
+    words: dict[str, object] = {"load": load, "trace": trace, "inbound": inbound, "slo": slo, "runtime": runtime}
     words |= {"host": host, "state": state, "seed": seed, "seeds": seeds}
     said = [f"{key}={_written_as(value)}" for key, value in words.items() if value is not None]
     call = f"drivelab.size({', '.join([repr(place), repr(names), repr(behind), *said])})"

@@ -93,6 +93,35 @@ class Proof:
     def text(self) -> str: ...
     def rows(self) -> list[dict[str, Any]]: ...
 
+class _Asks(TypedDict):
+    rw: str
+    rwmixread: int
+    bs: str
+    options: list[tuple[str, str]]
+    numjobs: int | None
+
+class _Mixes(TypedDict):
+    rw: str
+    step: int
+    bs: str
+    iodepth: int
+    numjobs: int | None
+    options: list[tuple[str, str]]
+    ios: int | None
+
+class _Writes(TypedDict):
+    used: list[int]
+    random: bool
+    bs: str | None
+    iodepth: int | None
+
+class _Failures(TypedDict):
+    replace_after: str
+    afr: list[str]
+    crashes: str
+    host: str
+    seed: int
+
 class _Written(TypedDict):
     rate: str
     rw: str
@@ -170,14 +199,14 @@ def act(drives: list[Drive], options: _Act, host: str, state: str, seed: int) ->
 def max(
     drives: list[Drive],
     slo: str,
-    rw: str,
-    read_percent: int,
-    options: list[tuple[str, str]],
-    threads: int | None,
+    pattern: _Asks,
     ios: int | None,
     around: _Around,
     repeats: str,
 ) -> Answer: ...
+def mix(drives: list[Drive], mixes: _Mixes, around: _Around, repeats: str) -> Answer: ...
+def fill(drives: list[Drive], writes: _Writes, around: _Around, repeats: str) -> Answer: ...
+def odds(drives: list[Drive], failures: _Failures, repeats: str) -> Answer: ...
 def life(
     drives: list[Drive],
     load: str | Jobs | PathLike[str] | None,

@@ -8,18 +8,21 @@
 //! converted to those of the whole drive. Not modelled: heat, pools, and details of the cache that a model's family
 //! omits.
 
-use catalogue::{DriveSheet, HostSheet};
+use catalogue::{DriveSheet, HostSheet, Settings};
 use lab::{Bench, Lab, Machine, Work};
 use model::media::{DriveConfig, Medium, Precondition};
 use model::{Span, Time};
 use serde::Serialize;
-use text::problem::Problems;
+use text::problem::{Place, Problem, Problems};
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
+use super::load::{Height, Pattern};
 use super::spread;
 use crate::ledger::support;
 use crate::review::results::rounded;
 
+/// Default percentages of the drive in use.
+pub const USED: [u32; 3] = [50, 90, 98];
 /// Bytes of the smaller drive.
 const SMALL: u64 = 16 << 30;
 /// Number of pieces of a drive's capacity.
@@ -209,6 +212,50 @@ fn falls_off(written: &[(f64, f64)]) -> Option<usize> {
             .iter()
             .position(|piece| piece.0 / piece.1 < bound);
         from + slow.unwrap_or(0)
+    })
+}
+
+/// Returns the bytes of a write and the writes in flight that a user asks for, in fio's notation; by default 1 MiB and 8,
+/// random 4 KiB and 32.
+///
+/// # Errors
+/// It is no block size that can be written so.
+pub fn writes(
+    random: bool,
+    block: Option<&str>,
+    depth: Option<u32>,
+) -> Result<(u32, u32), Problems> {
+    let (usual, usual_depth) = match random {
+        true => ("4k", 32),
+        false => ("1m", 8),
+    };
+    let written = block.unwrap_or(usual);
+    let pattern = Pattern {
+        rw: String::from("write"),
+        read_percent: 0,
+        options: vec![(String::from("bs"), written.to_owned())],
+        threads: 1,
+    };
+    let jobs = pattern.jobs(Height::InFlight(1), Span::ZERO, Span::from_ms(1))?;
+    match jobs[0].block_sizes[1] {
+        BlockSizes::Fixed(bytes) if bytes % 4096 == 0 && bytes <= 16 << 20 => {
+            Ok((bytes, depth.unwrap_or(usual_depth)))
+        }
+        _ => Err(Problems::whole(
+            "command line",
+            format!("--bs {written}: write a multiple of 4k, at most 16m"),
+        )),
+    }
+}
+
+/// Returns why a drive with these settings cannot be asked about: its share in use is set.
+pub fn problem_of(settings: &Settings) -> Option<Problem> {
+    let set = settings.fill.is_some() || settings.figures.iter().any(|(key, _)| key == "fill");
+    set.then(|| Problem {
+        origin: String::from("command line"),
+        place: Place::Whole,
+        what: String::from("--fill: `fill` tries several shares in use; write --used 50,90"),
+        help: None,
     })
 }
 

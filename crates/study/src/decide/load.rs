@@ -5,6 +5,7 @@
 //! of I/Os is kept in flight. Latency is fio's, from the time at which a thread issues an I/O: the time that an
 //! arrival waits for a busy thread is not included.
 
+use catalogue::HostSheet;
 use model::Span;
 use serde::Serialize;
 use text::problem::{Problem, Problems};
@@ -69,6 +70,33 @@ pub enum Height {
 }
 
 impl Pattern {
+    /// Returns the pattern that a user asks for. Without `threads`, the maximum is the number of the host's cores; in order
+    /// it is one, as several threads in order would need ranges of their own.
+    pub fn new(
+        (rw, read_percent): (&str, u32),
+        block: &str,
+        options: &[(String, String)],
+        threads: Option<u32>,
+        host: &HostSheet,
+    ) -> Pattern {
+        let block = (String::from("bs"), block.to_owned());
+        let cores = match fio::is_random(rw) {
+            true => host.config.cores.into(),
+            false => 1,
+        };
+        Pattern {
+            rw: rw.to_owned(),
+            read_percent,
+            options: [block].into_iter().chain(options.iter().cloned()).collect(),
+            threads: threads.unwrap_or(cores).max(1),
+        }
+    }
+
+    /// Checks whether its I/Os are sequential.
+    pub fn is_in_order(&self) -> bool {
+        !fio::is_random(&self.rw)
+    }
+
     /// Returns the ranges of its threads.
     fn ranges(&self, threads: u32) -> Ranges {
         let keys = self.options.iter().map(|(key, _)| &**key);

@@ -17,6 +17,10 @@ use super::tally::Tally;
 use crate::ledger::support;
 use crate::review::results::rounded;
 
+/// Default percentage of reads between two mixes.
+pub const STEP: u32 = 10;
+/// Default number of I/Os in flight.
+pub const DEPTH: u32 = 32;
 /// Default number of I/Os of a run: at 10 % of the rarer direction, enough for sixty beyond its p99 in three seeds.
 const IOS: u64 = 20_000;
 /// IOPS for which the length of a pilot run is planned, and the number of its I/Os.

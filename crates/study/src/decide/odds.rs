@@ -40,6 +40,63 @@ const SMALL: u64 = 16 << 30;
 const PIECES: u64 = 64;
 const BEGINNING: u64 = 64 << 20;
 
+/// Default time until a failed drive is replaced.
+pub const REPLACED_AFTER: &str = "24h";
+/// Default number of failures of the machine in a year.
+pub const CRASHES: f64 = 1.0;
+
+/// Reads hours of a time such as `24h`, `90min` or `3d`.
+///
+/// # Errors
+/// What would be right.
+pub fn hours(text: &str) -> Result<f64, String> {
+    let units = [
+        ("min", 1.0 / 60.0),
+        ("h", 1.0),
+        ("d", 24.0),
+        ("s", 1.0 / 3600.0),
+    ];
+    let found = units.into_iter().find_map(|(unit, hours)| {
+        let number = text.trim().strip_suffix(unit)?.trim_end();
+        Some(number.parse::<f64>().ok()? * hours)
+    });
+    found
+        .filter(|hours| hours.is_finite() && (0.0..=8766.0).contains(hours))
+        .ok_or_else(|| String::from("write a time up to a year, such as 24h, 90min or 3d"))
+}
+
+/// Reads the share that fails in a year, of all drives (`0.5%`) or of one (`p4801x-100=0.2%`).
+///
+/// # Errors
+/// What would be right.
+pub fn share_of_drives(text: &str) -> Result<(Option<String>, f64), String> {
+    let (drive, percent) = match text.rsplit_once('=') {
+        Some((drive, percent)) => (Some(drive.trim().to_owned()), percent),
+        None => (None, text),
+    };
+    let number = percent.trim().strip_suffix('%');
+    let number = number.and_then(|number| number.trim_end().parse::<f64>().ok());
+    match number.filter(|number| *number > 0.0 && *number <= 100.0) {
+        Some(number) if drive.as_ref().is_none_or(|drive| !drive.is_empty()) => {
+            Ok((drive, number / 100.0))
+        }
+        _ => Err(String::from(
+            "write a percentage above 0 and at most 100, such as 0.5% or p4801x-100=0.5%",
+        )),
+    }
+}
+
+/// Reads the number of failures of the machine in a year.
+///
+/// # Errors
+/// What would be right.
+pub fn crashes(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|number| (0.0..=1000.0).contains(number))
+        .ok_or_else(|| String::from("write a number of 0 to 1000"))
+}
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -121,11 +178,24 @@ struct Numbers {
     exposed: f64,
 }
 
-/// Everything wrong with what is asked of a drive.
+/// Everything wrong with what is asked of these drives.
 ///
 /// # Errors
 /// All of it at once.
-pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
+pub fn check<'a>(
+    request: &Request,
+    drives: impl IntoIterator<Item = &'a DriveSheet> + Clone,
+) -> Result<(), Problems> {
+    let of_each = drives.clone().into_iter();
+    let of_each = of_each.filter_map(|drive| check_drive(request, drive).err());
+    let mut problems = Problems(of_each.flat_map(|more| more.0).collect());
+    problems
+        .0
+        .extend(unused(request, drives).err().unwrap_or_default().0);
+    problems.or(())
+}
+
+fn check_drive(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let cluster = drive.pool_config().and_then(|config| config.cluster());
     if cluster.is_some_and(|cluster| cluster.fold > 1) {
@@ -157,12 +227,12 @@ pub fn check(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
 }
 
 /// A rate for a drive that no pool has.
-///
-/// # Errors
-/// All such names at once.
-pub fn unused(request: &Request, drives: &[DriveSheet]) -> Result<(), Problems> {
+fn unused<'a>(
+    request: &Request,
+    drives: impl IntoIterator<Item = &'a DriveSheet>,
+) -> Result<(), Problems> {
     let known: Vec<&str> = drives
-        .iter()
+        .into_iter()
         .flat_map(kinds)
         .map(|kind| &*kind.id)
         .collect();
@@ -209,7 +279,7 @@ pub fn measure(
     lab: &Lab,
     tell: &dyn Fn(String),
 ) -> Result<Answer, Problems> {
-    check(request, drive)?;
+    check_drive(request, drive)?;
     let of_member = match &drive.pool {
         Some(sheet) => sheet.members.clone(),
         None => vec![0],
@@ -460,6 +530,24 @@ mod tests {
                 off < 2e-3,
                 "{count} drives, {bears} may fail: {years} of {exact} years"
             );
+        }
+    }
+
+    #[test]
+    fn times_and_shares_have_units() {
+        assert_eq!(hours("24h"), Ok(24.0));
+        assert_eq!(hours("90min"), Ok(1.5));
+        assert_eq!(hours("3 d"), Ok(72.0));
+        for wrong in ["24", "h", "-1h", "9e9d", "nanh", ""] {
+            assert!(hours(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(share_of_drives("0.5%"), Ok((None, 0.005)));
+        assert_eq!(
+            share_of_drives("p4801x-100 = 2 %"),
+            Ok((Some(String::from("p4801x-100")), 0.02))
+        );
+        for wrong in ["0.5", "0%", "101%", "=1%", "a=b%"] {
+            assert!(share_of_drives(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,0 +1,255 @@
+//! Questions about mixes of reads and writes, about writes that go on, and about data loss: `mix`, `fill`, `odds`.
+
+use lab::{Lab, in_parallel};
+use pyo3::prelude::*;
+use report::{csv, decide};
+use study::decide::load::Pattern;
+use study::decide::work::Conditions;
+use study::decide::{fill, mix, odds};
+use text::problem::Problems;
+
+use crate::decide::{Answer, Around, of_all, whole};
+use crate::drive::{Drive, host, settings_of, sheets};
+use crate::work::{away, of_argument, raised, taken, within};
+
+/// What is asked of mixes besides the drives and the conditions.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Mixes {
+    rw: String,
+    step: i64,
+    bs: String,
+    iodepth: i64,
+    numjobs: Option<i64>,
+    options: Vec<(String, String)>,
+    ios: Option<i64>,
+}
+
+impl Mixes {
+    fn read(&self, drives: &[Drive], around: &Around, problems: &mut Problems) -> mix::Request {
+        let Conditions {
+            host, seed, seeds, ..
+        } = around.read(problems);
+        let start = around.start(drives, problems);
+        let threads = within("numjobs", self.numjobs, 1..=256, problems);
+        let pattern = Pattern::new((&self.rw, 50), &self.bs, &self.options, threads, &host);
+        let step = within("step", Some(self.step), 1..=100, problems);
+        let depth = within("iodepth", Some(self.iodepth), 2..=1024, problems);
+        let request = mix::Request {
+            state: start.before(pattern.is_in_order()),
+            pattern,
+            // If they are beyond their limits there is a problem, and nothing runs.
+            depth: depth.unwrap_or(mix::DEPTH),
+            percents: mix::percents(step.unwrap_or(mix::STEP)),
+            host,
+            ios: within("ios", self.ios, 1_000..=100_000_000, problems),
+            seed,
+            seeds,
+        };
+        problems
+            .0
+            .extend(mix::check(&request).err().unwrap_or_default().0);
+        request
+    }
+}
+
+/// Returns what drives do from reads alone to writes alone.
+#[pyfunction]
+#[pyo3(name = "mix")]
+pub(crate) fn mixed(
+    py: Python<'_>,
+    drives: Vec<Drive>,
+    mixes: Mixes,
+    around: Around,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let request = mixes.read(&drives, &around, &mut problems);
+    problems.or(()).map_err(raised)?;
+    let results = away(py, |stop| {
+        let lab = Lab::new();
+        let tell = |_: f64| stop.go_on();
+        let results = in_parallel(&drives, &tell, |drive, go_on| {
+            let found = mix::measure(&request, &drive.sheet, &lab, go_on);
+            (drive.sheet.id.clone(), found)
+        });
+        // What was broken off is no answer.
+        stop.or_leave();
+        results
+    })?;
+    let answers = of_all(results)?;
+    let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
+    let words = decide::page::Words {
+        title: format!("Mixes of reads and writes, {} in flight", request.depth),
+        answers: sentences.clone(),
+        table: decide::mix::table(&answers, None),
+        method: decide::mix::method(&request, &answers, repeats, None),
+    };
+    Ok(Answer {
+        text: whole(&sentences, &words),
+        json: decide::mix::json(&request, &answers, repeats).to_string(),
+        html: Some(decide::page::mix(&answers, &words)),
+        table: csv::decide::mix(&answers),
+        meets: true,
+        sentences,
+    })
+}
+
+/// What is asked of writes that go on, besides the drives and the conditions.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Writes {
+    used: Vec<i64>,
+    random: bool,
+    bs: Option<String>,
+    iodepth: Option<i64>,
+}
+
+impl Writes {
+    fn read(&self, drives: &[Drive], around: &Around, problems: &mut Problems) -> fill::Request {
+        let Conditions {
+            host, seed, seeds, ..
+        } = around.read(problems);
+        let depth = within("iodepth", self.iodepth, 1..=1024, problems);
+        let writes = fill::writes(self.random, self.bs.as_deref(), depth);
+        // If they cannot be read there is a problem, and nothing runs.
+        let (block, depth) = taken(writes, problems).unwrap_or((4096, 1));
+        if self.used.is_empty() {
+            let nothing = of_argument(
+                "used: nothing would be tried",
+                "percentages, such as [50, 90]",
+            );
+            problems.0.extend(nothing.0);
+        }
+        let used = self.used.iter();
+        let used = used.filter_map(|&used| within("used", Some(used), 0..=100, problems));
+        let used: Vec<u32> = used.collect();
+        let set = settings_of(drives).find_map(fill::problem_of);
+        problems.0.extend(set);
+        let request = fill::Request {
+            random: self.random,
+            block,
+            depth,
+            used,
+            host,
+            seed,
+            seeds,
+        };
+        let of_each = sheets(drives).filter_map(|drive| fill::check(&request, drive).err());
+        problems.0.extend(of_each.flat_map(|more| more.0));
+        request
+    }
+}
+
+/// Returns how long writes stay fast.
+#[pyfunction]
+#[pyo3(name = "fill")]
+pub(crate) fn filled(
+    py: Python<'_>,
+    drives: Vec<Drive>,
+    writes: Writes,
+    around: Around,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let request = writes.read(&drives, &around, &mut problems);
+    problems.or(()).map_err(raised)?;
+    let results = away(py, |stop| {
+        let lab = Lab::new();
+        let one = |drive: &Drive| {
+            let found = fill::measure(&request, &drive.sheet, &lab, &|_| stop.or_leave());
+            (drive.sheet.id.clone(), found)
+        };
+        drives.iter().map(one).collect()
+    })?;
+    let answers = of_all(results)?;
+    let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
+    let words = decide::page::Words {
+        title: String::from("How long writes stay fast"),
+        answers: sentences.clone(),
+        table: decide::fill::table(&answers, None),
+        method: decide::fill::method(&request, &answers, repeats, None),
+    };
+    Ok(Answer {
+        text: whole(&sentences, &words),
+        json: decide::fill::json(&request, &answers, repeats).to_string(),
+        html: Some(decide::page::fill(&answers, &words)),
+        table: csv::decide::fill(&answers),
+        meets: true,
+        sentences,
+    })
+}
+
+/// What is asked of data loss besides the drives.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Failures {
+    replace_after: String,
+    afr: Vec<String>,
+    crashes: String,
+    host: String,
+    seed: u64,
+}
+
+impl Failures {
+    fn read(&self, drives: &[Drive], problems: &mut Problems) -> odds::Request {
+        let mut read = |name: &str, text: &str, read: Result<f64, String>| {
+            let wrong = |help| of_argument(format!("{name}: {text}"), help);
+            taken(read.map_err(wrong), problems).unwrap_or_default()
+        };
+        let replace_hours = read(
+            "replace_after",
+            &self.replace_after,
+            odds::hours(&self.replace_after),
+        );
+        let crashes = read("crashes", &self.crashes, odds::crashes(&self.crashes));
+        let failures = self.afr.iter().filter_map(|text| {
+            let wrong = |help| of_argument(format!("afr: {text}"), help);
+            taken(odds::share_of_drives(text).map_err(wrong), problems)
+        });
+        let request = odds::Request {
+            replace_hours,
+            crashes,
+            failures: failures.collect(),
+            host: host(&self.host, problems),
+            seed: self.seed,
+        };
+        let checked = odds::check(&request, sheets(drives));
+        problems.0.extend(checked.err().unwrap_or_default().0);
+        request
+    }
+}
+
+/// Returns how often pools lose data.
+#[pyfunction]
+#[pyo3(name = "odds")]
+pub(crate) fn lost(
+    py: Python<'_>,
+    drives: Vec<Drive>,
+    failures: Failures,
+    repeats: &str,
+) -> PyResult<Answer> {
+    let mut problems = Problems::default();
+    let request = failures.read(&drives, &mut problems);
+    problems.or(()).map_err(raised)?;
+    let results = away(py, |stop| {
+        let lab = Lab::new();
+        let one = |drive: &Drive| {
+            let found = odds::measure(&request, &drive.sheet, &lab, &|_| stop.or_leave());
+            (drive.sheet.id.clone(), found)
+        };
+        drives.iter().map(one).collect()
+    })?;
+    let answers = of_all(results)?;
+    let sentences: Vec<String> = answers.iter().flat_map(decide::odds::answer).collect();
+    let table = decide::odds::table(&answers, None);
+    let method = decide::odds::method(&request, &answers, repeats, None);
+    Ok(Answer {
+        text: format!("{}\n\n{table}\n\n{method}", sentences.join("\n")),
+        json: decide::odds::json(&request, &answers, repeats).to_string(),
+        html: None,
+        table: csv::decide::odds(&answers),
+        meets: true,
+        sentences,
+    })
+}

@@ -1,5 +1,5 @@
-//! The catalogue and the pools are parts of the program: a file that is added or taken away must rebuild it, which the macro that includes
-//! it cannot see.
+//! The catalogue and the pools are part of the program. A file that is added or removed must rebuild the program, but
+//! the macro that includes the files cannot detect this.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../catalogue");

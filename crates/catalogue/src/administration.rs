@@ -1,7 +1,7 @@
-//! What an administrator sees of a drive: the governor's settings, temperature, retention, and what Identify shows.
+//! Properties of a drive for administrators: power governor settings, temperature, retention, and Identify data.
 //!
-//! No source has model numbers or firmware in Identify's form: they are as such drives are sold, and marked assumed. A
-//! drive whose file has no model number shows its name.
+//! No source gives model numbers and firmware revisions in the form of Identify. They follow the names under which
+//! such drives are sold, and their kind is `assumed`. A drive whose file has no model number reports its name.
 
 use model::Span;
 use model::management::{Management, Thermal};
@@ -13,28 +13,28 @@ use text::quantity::{Celsius, KelvinPerWatt, Watts};
 
 pub use super::common::lba_format;
 
-/// Most characters of a model number.
+/// Maximum characters of a model number.
 const MODEL_NUMBER: usize = 40;
-/// Most characters of a serial number.
+/// Maximum characters of a serial number.
 const SERIAL: usize = 20;
-/// Most characters of a firmware revision.
+/// Maximum characters of a firmware revision.
 const FIRMWARE: usize = 8;
 
-/// What NVMe's Identify Controller shows: printable ASCII.
+/// Strings and vendor id of NVMe Identify Controller, in printable ASCII.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NvmeIdentity {
     /// Up to 40 characters.
     pub model_number: String,
-    /// What its serial numbers begin with, up to 12 characters.
+    /// Prefix of the serial numbers, up to 12 characters.
     pub serial_prefix: String,
     /// Up to 8 characters.
     pub firmware: String,
-    /// PCI vendor; 0 where it is no maker's drive.
+    /// PCI vendor id; 0 if the drive has no maker.
     pub vendor_id: u16,
 }
 
 impl NvmeIdentity {
-    /// The serial number of one such drive: another for each `number`.
+    /// Returns the serial number of drive `number`; each number gives a different one.
     pub fn serial(&self, number: u64) -> String {
         let digits = SERIAL - self.serial_prefix.len();
         let shown = number % 10u64.pow(digits.min(18) as u32);
@@ -43,14 +43,14 @@ impl NvmeIdentity {
     }
 }
 
-/// What is read here.
+/// Result of reading the administrative keys.
 pub(super) struct Administration {
     pub(super) management: Management,
     pub(super) nvme: NvmeIdentity,
     pub(super) power_loss_protection: Option<bool>,
 }
 
-/// Reads the administrator's part from the root of a drive file.
+/// Reads the administrative keys from the root of a drive file.
 pub(super) fn read(root: &mut Section<'_>, identity: &Identity) -> Administration {
     let limits = root.maybe("power_settings", |root, key| {
         root.list(key, Watts(0.1)..=Watts(1000.0))
@@ -114,7 +114,7 @@ fn nvme(section: &mut Section<'_>, name: &str) -> NvmeIdentity {
     }
 }
 
-/// A text in printable ASCII of at most `most` characters.
+/// Reads a text in printable ASCII of at most `most` characters.
 fn ascii(section: &mut Section<'_>, key: &str, most: usize) -> String {
     let text = section.text(key);
     let printable = text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
@@ -130,7 +130,7 @@ fn ascii(section: &mut Section<'_>, key: &str, most: usize) -> String {
 }
 
 impl Administration {
-    /// What is wrong only in combination with the medium.
+    /// Records the problems that only appear in combination with the medium.
     pub(super) fn check(&self, root: &mut Section<'_>, config: &DriveConfig) {
         if self.power_loss_protection == Some(true) && config.volatile_write_cache() {
             root.problem(

@@ -1,4 +1,4 @@
-//! A drive or host of the catalogue with some figures changed: a governor set to 12 W, a drive that has used up its
+//! A drive or host of the catalogue with changed figures: a governor set to 12 W, a drive at the end of its
 //! endurance, a parameter that is being fitted.
 
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 use super::{DriveSheet, HostSheet, Located, Role, locate, read_drive, read_host};
 use text::problem::{Place, Problem, Problems};
 
-/// A figure to change: its dotted key, and its new value in words: `12 W`, `7`, `["4096"]`.
+/// A changed figure: its dotted key, and its new value as text: `12 W`, `7`, `["4096"]`.
 pub type Change = (String, String);
 
-/// The drive in this file, with figures changed.
+/// Returns the drive of this file with changed figures.
 pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
     let (of_members, own): (Vec<Change>, Vec<Change>) = changes
         .iter()
@@ -26,8 +26,8 @@ pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveShee
     }
 }
 
-/// Of changes that did not fit a drive: those of figures of another kind of drive, which would else be reported as a section that lacks
-/// all else. `None` where it is not that.
+/// Returns the problems of changes that name a figure of another kind of drive; `None` if there are none. Without this
+/// check, such a change would create a section that lacks all its other keys.
 fn not_its_own(located: &Located, changes: &[Change]) -> Option<Problems> {
     let sheet = read_drive(located, Role::Alone(&[])).ok()?;
     let section = |key: &str| key.split_once('.').map(|(section, _)| section.to_owned());
@@ -57,7 +57,7 @@ fn not_its_own(located: &Located, changes: &[Change]) -> Option<Problems> {
     (!problems.is_empty()).then_some(Problems(problems))
 }
 
-/// The host of this name, with figures changed.
+/// Returns the host of this name with changed figures.
 ///
 /// # Errors
 /// As [`super::drive_with`].
@@ -70,7 +70,7 @@ pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Locate
     if changes.is_empty() {
         return Ok(located);
     }
-    // What is wrong with the text itself is reported, with its place, by the reader proper.
+    // The reader itself reports errors in the text, with their places.
     let Ok(mut document) = located.file.text.parse::<DocumentMut>() else {
         return Ok(located);
     };
@@ -85,7 +85,7 @@ pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Locate
     Ok(located)
 }
 
-/// The TOML value of a figure in words: what is no number, list or flag is a text.
+/// Returns the TOML value for a figure as text. If the text is not a number, list or flag, the value is a string.
 pub fn as_value(words: &str) -> Value {
     words.parse().unwrap_or_else(|_| Value::from(words))
 }
@@ -93,16 +93,16 @@ pub fn as_value(words: &str) -> Value {
 /// Kind and source of a changed figure.
 pub(super) const CHANGED: (&str, &str) = ("assumed", "changed for this run");
 
-/// The text of a drive's own file, with figures changed.
+/// Returns the text of the drive's own file with changed figures.
 ///
 /// # Errors
-/// There is no such file, or a change is of no figure.
+/// The file does not exist, or a changed figure does not exist.
 pub fn text_of(name_or_path: &str, changes: &[Change]) -> Result<String, Problems> {
     let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
     Ok(changed(located, changes)?.file.text.to_string())
 }
 
-/// The text of a host's file, with figures changed.
+/// Returns the text of the host's file with changed figures.
 ///
 /// # Errors
 /// As [`text_of`].
@@ -111,14 +111,14 @@ pub fn host_text(name_or_path: &str, changes: &[Change]) -> Result<String, Probl
     Ok(changed(located, changes)?.file.text.to_string())
 }
 
-/// Sets the figure of a dotted key; `None` if a part of the key is no section.
+/// Sets the figure of a dotted key; `None` if a part of the key is not a section.
 fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {
         return set(section_of(root, section)?, rest, value);
     }
     if let Some(figure) = root.get_mut(key).and_then(Item::as_table_like_mut) {
         figure.insert("value", Item::Value(value));
-        // Its source said something else.
+        // The old source does not apply to the new value.
         figure.insert("kind", Item::Value(CHANGED.0.into()));
         figure.insert("source", Item::Value(CHANGED.1.into()));
         figure.remove("note");
@@ -133,19 +133,19 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
     set_as(root, key, &figure)
 }
 
-/// A figure to be written.
+/// A figure to write into a file.
 pub struct Stated<'a> {
-    /// Its value.
+    /// Value as TOML.
     pub value: Value,
-    /// Its kind.
+    /// Kind, such as `fitted`.
     pub kind: &'static str,
-    /// Its source.
+    /// Source: row ids, or a reason.
     pub source: &'a str,
-    /// A remark.
+    /// Optional remark.
     pub note: Option<&'a str>,
 }
 
-/// Writes the figure of a dotted key; `None` if a part of the key is no section.
+/// Writes the figure of a dotted key; `None` if a part of the key is not a section.
 pub fn set_as(root: &mut dyn TableLike, key: &str, stated: &Stated<'_>) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {
         return set_as(section_of(root, section)?, rest, stated);
@@ -161,7 +161,7 @@ pub fn set_as(root: &mut dyn TableLike, key: &str, stated: &Stated<'_>) -> Optio
     Some(())
 }
 
-/// The section of this name, made if there is none.
+/// Returns the section of this name; creates it if it does not exist.
 fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
     if !root.contains_key(name) {
         root.insert(name, Item::Table(Table::new()));

@@ -1,29 +1,29 @@
-//! The part that all drive files share: identity, capacity, formats, queues, endurance, warranty, price.
+//! Keys that all drive files share: identity, capacity, formats, queues, endurance, warranty, price.
 
 use model::management::{LbaFormat, RelativePerformance};
 
 use super::section::Section;
 
-/// What a drive is, apart from how its medium works.
+/// Identity and ratings of a drive that do not depend on its medium.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Identity {
     /// Full name.
     pub name: String,
-    /// Who makes it.
+    /// Name of the manufacturer.
     pub maker: String,
-    /// The medium in a reader's words, such as `3D XPoint` or `MLC NAND`.
+    /// The medium as shown to readers, such as `3D XPoint` or `MLC NAND`.
     pub medium: String,
-    /// The family whose file it shares, if any.
+    /// The family whose file the drive shares, if any.
     pub family: Option<String>,
     /// Such as `HHHL card` or `M.2 2280`.
     pub form_factor: String,
     /// Such as `PCIe 3.0 x4, NVMe`.
     pub interface: String,
-    /// Bytes a host can address: what the file says, in whole 4 KiB blocks.
+    /// Bytes that a host can address: the value in the file, rounded down to whole 4 KiB blocks.
     pub capacity: u64,
-    /// The formats it offers; the first is the one in use.
+    /// Formats that the drive offers; the first is in use.
     pub lba_formats: Vec<LbaFormat>,
-    /// I/O queue pairs it offers, without the admin queue.
+    /// I/O queue pairs that the drive offers, without the admin queue.
     pub io_queues: u16,
     /// Rated endurance in bytes written, if published.
     pub endurance_bytes: Option<u64>,
@@ -31,15 +31,15 @@ pub struct Identity {
     pub warranty_years: Option<f64>,
     /// Price in US dollars, if published.
     pub price_usd: Option<f64>,
-    /// When that was the price, such as `2017-11`.
+    /// Date of the price, such as `2017-11`.
     pub price_date: Option<String>,
-    /// What `drivelab fit` says of how it was fitted.
+    /// Description of the fit, as written by `drivelab fit`.
     pub fit: Option<String>,
-    /// The maker's document that the file takes its figures from.
+    /// The maker's document from which the file takes its figures.
     pub sheet: Option<String>,
 }
 
-/// Reads the common part from the root of a drive file.
+/// Reads the common keys from the root of a drive file.
 pub(super) fn read(root: &mut Section<'_>) -> Identity {
     let name = root.name("name");
     let maker = root.name("maker");
@@ -103,7 +103,7 @@ fn lba_formats(root: &mut Section<'_>) -> Vec<LbaFormat> {
     formats
 }
 
-/// A format as written, `4096+8` or `4096+8 best`; without a rating it is taken for one of the best.
+/// Parses a format such as `4096+8` or `4096+8 best`. A format without a rating counts as one of the best.
 pub fn lba_format(text: &str) -> Option<LbaFormat> {
     let (bytes, rating) = text.trim().split_once(' ').unwrap_or((text.trim(), "best"));
     let (data, metadata) = bytes.split_once('+').unwrap_or((bytes, "0"));
@@ -122,7 +122,7 @@ pub fn lba_format(text: &str) -> Option<LbaFormat> {
     })
 }
 
-/// Rated endurance as bytes, or as drive writes a day over the warranty.
+/// Returns the rated endurance in bytes. The file gives it as bytes or as drive writes per day over the warranty.
 fn endurance(root: &mut Section<'_>, capacity: u64, warranty_years: Option<f64>) -> Option<u64> {
     let written = root.maybe("endurance", |root, key| {
         root.bytes(key, 1_000_000_000..=u64::MAX / 2)

@@ -1,14 +1,15 @@
-//! The condition that a drive is in before a run: how much of it is kept back as spare area, how much of it holds data, and
-//! how worn it is.
+//! Condition of a drive before a run: the share reserved as spare area, the share that holds data, and the wear.
 //!
-//! *Kept back* is a share of the capacity that the drive was sold with; jobs see the smaller drive, and what it is rated to
-//! endure stays the bytes that its maker names. *Filled* is a share of what jobs see, from its beginning; the rest is
-//! trimmed. *Age* is years of writing as much as the drive is rated for until its warranty ends, or at a rate of its own,
-//! against the rated bytes, in which the maker's own write amplification is. It becomes Percentage Used; what the model
-//! makes of that is its medium's (3D XPoint throttles writes past 105 %; NAND keeps its times).
+//! *Over-provisioning* is a share of the capacity with which the drive was sold. Jobs see the smaller drive. The
+//! rated endurance in bytes does not change. *Fill* is a share of the capacity that jobs see, from its beginning; the
+//! rest is trimmed. *Age* is the time in service in years. The write rate is the rated one (rated bytes over the
+//! warranty) unless the user gives another. The bytes written are compared with the rated bytes, which include the
+//! maker's own write amplification. Age becomes Percentage Used, whose effect depends on the medium: 3D XPoint
+//! throttles writes above 105 %; NAND latencies do not change.
 //!
-//! Of a pool each member is in this condition, by its own capacity and rating. Left out: data spread over the whole drive
-//! with holes between them, which a share from the beginning stands for, since the map is all there is to it.
+//! In a pool, each member is in this condition, by its own capacity and rating. Not modelled: data with holes
+//! between, spread over the whole drive. A filled share from the beginning represents it, because only the map
+//! matters.
 
 use model::media::{Medium, Precondition};
 use text::problem::{Place, Problem, Problems};
@@ -16,7 +17,7 @@ use text::quantity::{Quantity, Rate, Share, quantity};
 
 use super::{Change, DriveSheet, Settings};
 
-/// What a condition is called among the figures that are changed.
+/// Keys of a condition among the changed figures.
 const OVERPROVISION: &str = "overprovision";
 const FILL: &str = "fill";
 const AGE: &str = "age";
@@ -27,20 +28,20 @@ fn is_condition(key: &str) -> bool {
 
 const SECONDS_A_YEAR: f64 = 365.0 * 86_400.0;
 
-/// How long a drive has served, and what it was written.
+/// Time in service, and the writes in that time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Age {
     /// Years of 365 days.
     pub years: f64,
-    /// Bytes written a second, all the time; what the drive is rated for if `None`.
+    /// Bytes written per second, on average; `None` means the rated write rate.
     pub bytes_a_second: Option<f64>,
 }
 
 impl Age {
-    /// An age such as `3y`, or `3y@20MB/s` with the rate of writes.
+    /// Parses an age such as `3y`, or `3y@20MB/s` with a write rate.
     ///
     /// # Errors
-    /// What would be right.
+    /// A description of the allowed form.
     pub fn read(text: &str) -> Result<Age, String> {
         let (years, rate) = match text.split_once('@') {
             Some((years, rate)) => (years, Some(rate)),
@@ -62,7 +63,7 @@ impl Age {
         })
     }
 
-    /// As a user writes it.
+    /// Returns the text as a user writes it.
     pub fn words(self) -> String {
         match self.bytes_a_second {
             None => format!("{} years old", self.years),
@@ -70,7 +71,7 @@ impl Age {
         }
     }
 
-    /// Percentage Used of a drive with these ratings.
+    /// Returns the Percentage Used of a drive with these ratings.
     fn percentage_used(self, drive: &DriveSheet) -> Result<f64, &'static str> {
         let rated = drive
             .endurance_bytes
@@ -86,10 +87,11 @@ impl Age {
 }
 
 impl Settings {
-    /// The same with what is said of its condition among the figures that are changed (`fill = 80 %`) in its own place.
+    /// Returns these settings with condition keys among the changed figures (`fill = 80 %`) moved to their own
+    /// fields.
     ///
     /// # Errors
-    /// What of it is no such value, or said twice.
+    /// Values that are invalid or given twice.
     pub(super) fn settled(&self) -> Result<Settings, Problems> {
         let mut settled = Settings {
             figures: self.figures_alone(),
@@ -121,8 +123,8 @@ impl Settings {
         Problems(problems).or(settled)
     }
 
-    /// Why a drive that begins so cannot hold what is said: one on which nothing was written holds nothing, whatever share
-    /// of it is said to.
+    /// Returns why a drive in this initial state cannot have the given fill: a drive in the initial state `fresh`
+    /// holds no data.
     pub fn problem_from(&self, state: Precondition) -> Option<Problem> {
         let holds = self.fill.is_some() || self.figures.iter().any(|(key, _)| key == FILL);
         (state == Precondition::Fresh && holds).then(|| Problem {
@@ -135,13 +137,14 @@ impl Settings {
         })
     }
 
-    /// The figures that are changed, without what is said of its condition among them.
+    /// Returns the changed figures without the condition keys.
     pub fn figures_alone(&self) -> Vec<Change> {
         let figures = self.figures.iter().filter(|(key, _)| !is_condition(key));
         figures.cloned().collect()
     }
 
-    /// For a member of a pool of which something of its own is said: that counts, and of the pool what it leaves open.
+    /// Returns the settings of a pool member. A value given for the member itself takes precedence over the value for
+    /// the pool.
     pub(super) fn of_member(&self, own: &[Change]) -> Result<Settings, Problems> {
         let own = Settings {
             figures: own.to_vec(),
@@ -159,8 +162,8 @@ impl Settings {
 }
 
 impl DriveSheet {
-    /// Brings a drive that is no pool into the condition that is set; tells what it cannot be in, each as the option of the
-    /// command line.
+    /// Brings a drive that is not a pool into the given condition. Returns the settings that the drive does not
+    /// support, each named as its command line option.
     pub(super) fn bring_into_condition(&mut self, settings: &Settings) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong = |option: &str, what: String| {
@@ -201,7 +204,7 @@ impl DriveSheet {
         problems
     }
 
-    /// What of the settings changes nothing on it, in a sentence; `None` if there is no such thing.
+    /// Returns a sentence about the settings that have no effect on this drive; `None` if all have one.
     pub fn note_on(&self, settings: &Settings) -> Option<String> {
         let settings = settings.settled().ok()?;
         let said = [
@@ -280,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Each member by its own capacity and rating, and slices of the smaller ones.
+    /// Each member uses its own capacity and rating; slices shrink with their members.
     #[test]
     fn a_pool_is_of_members_in_that_condition() {
         let pool = "mirror(2*p4610-1600)";
@@ -300,7 +303,7 @@ mod tests {
         );
     }
 
-    /// As `--set`, a sweep and a pool's file have it.
+    /// As in `--set`, in a sweep and in a pool's file.
     #[test]
     fn a_condition_may_be_said_among_the_figures() {
         let changed = |key: &str, value: &str| Settings {

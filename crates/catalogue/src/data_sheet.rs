@@ -1,7 +1,8 @@
-//! A maker's data sheet on its way to a drive of the catalogue: the same file, with the figures that its family has as
-//! they are, dies for its capacity, and figures solved by whoever simulates it put in.
+//! A maker's data sheet that becomes a drive of the catalogue. The data sheet has the format of a drive file. Fixed
+//! figures come from its family, the number of dies follows from the capacity, and the caller that simulates the
+//! drive supplies the solved figures.
 //!
-//! What is no figure of a sheet and no family's is reported as in any drive's file.
+//! A figure that neither the sheet nor its family gives is reported as in any drive file.
 
 use std::sync::Arc;
 
@@ -14,37 +15,38 @@ use super::{DriveSheet, Ratings, Role, read_drive};
 use text::problem::{Problem, Problems};
 use text::toml::{parse, span_of};
 
-/// A data sheet that can become a drive. See the head of this file.
+/// A data sheet that can become a drive; see the module description.
 pub struct DataSheet {
     located: Located,
-    /// As its family has it, with dies for its capacity.
+    /// The drive with the figures of its family and as many dies as its capacity needs.
     pub drive: DriveSheet,
-    /// The document that it is from.
+    /// The document with the published figures.
     pub document: String,
-    /// What the drive is rated at.
+    /// Ratings that the document gives.
     pub ratings: Ratings,
-    /// The family that lends it what the sheet does not say.
+    /// The family that supplies the figures that the sheet does not give.
     pub family: String,
 }
 
-/// A figure to put in: its key, its value in words, and where it is from.
+/// A solved figure: its key, its value as text, and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solved {
     /// Dotted key.
     pub key: String,
-    /// In words, with its unit.
+    /// Value as text, with its unit.
     pub value: String,
-    /// `spec` if a rating sets it, `assumed` if only the family and the capacity do.
+    /// `spec` if a rating determines the figure, `assumed` if only the family and the capacity do.
     pub kind: &'static str,
-    /// Where it is from.
+    /// Source of the figure.
     pub source: String,
 }
 
 impl DataSheet {
-    /// The sheet in this file, or that of a drive of the catalogue, as a drive of this family, or of the one that it names.
+    /// Opens the sheet in this file, or the sheet of a drive of the catalogue, with `family` or with the family that
+    /// it names.
     ///
     /// # Errors
-    /// Everything wrong with it.
+    /// All problems in the file.
     pub fn open(path: &str, family: Option<&str>) -> Result<DataSheet, Problems> {
         let located = locate(path, "drive", &Home::BuiltIn)?;
         let drive = read_drive(&located, Role::DataSheet(family))?;
@@ -90,7 +92,7 @@ impl DataSheet {
         }
     }
 
-    /// A problem with a rating, at its place.
+    /// Returns a problem with a rating, at the place of the rating.
     pub fn problem(&self, key: &str, what: String, help: String) -> Problem {
         let file = &self.located.file;
         let document = parse(file).ok();
@@ -101,10 +103,10 @@ impl DataSheet {
         file.problem(at, what, Some(help))
     }
 
-    /// The drive with these figures, and the text of its file.
+    /// Returns the drive with these figures, and the text of its file.
     ///
     /// # Errors
-    /// The figures contradict each other or are out of their range.
+    /// The figures contradict each other or are out of range.
     pub fn with(&self, figures: &[Solved]) -> Result<(DriveSheet, String), Problems> {
         let origin = &self.located.file.origin;
         let mut document: DocumentMut = self

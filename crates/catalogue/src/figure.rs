@@ -1,4 +1,4 @@
-//! One figure of a catalogue file: a table with value, kind, source and perhaps a note.
+//! One figure of a catalogue file: a table with value, kind, source and an optional note.
 
 use std::ops::Range;
 
@@ -8,32 +8,32 @@ use super::Kind;
 use text::problem::{Problem, nearest};
 use text::toml::{SourceFile, quoted, span_of};
 
-/// A figure as its file has it.
+/// A figure as its file gives it.
 pub(super) struct FigureTable<'a> {
-    /// Its dotted key.
+    /// Dotted key of the figure.
     pub(super) full: &'a str,
-    /// Where it is.
+    /// Place in the file.
     pub(super) at: Option<Range<usize>>,
-    /// The file that has it.
+    /// File that contains the figure.
     pub(super) file: &'a SourceFile,
-    /// Its attributes.
+    /// Attributes of the figure.
     pub(super) table: &'a dyn TableLike,
 }
 
 impl<'a> FigureTable<'a> {
-    /// The text of an attribute.
+    /// Returns the text of an attribute.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         self.table.get(name).and_then(Item::as_str)
     }
 
-    /// A problem with one attribute, at its place or, where it is absent, at the figure's.
+    /// Returns a problem with one attribute, at its place or, if it is absent, at the place of the figure.
     fn problem(&self, attribute: &str, what: String, help: Option<String>) -> Problem {
         let place = self.table.get(attribute).and_then(Item::span);
         self.file
             .problem(place.or_else(|| self.at.clone()), what, help)
     }
 
-    /// Attributes that are unknown, absent or empty.
+    /// Returns problems with attributes that are unknown, absent or empty.
     pub(super) fn attribute_problems(&self, extra: &[&str]) -> Vec<Problem> {
         let full = self.full;
         let known: Vec<&str> = ["value", "kind", "source", "note"]
@@ -75,7 +75,7 @@ impl<'a> FigureTable<'a> {
         problems
     }
 
-    /// Its kind.
+    /// Returns the `kind` attribute.
     pub(super) fn kind(&self) -> Result<Kind, Problem> {
         let word = self.attribute("kind");
         word.and_then(Kind::named).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! `[hdd]`: a hard disk.
 //!
-//! Rates are sustained ones, as specifications give them: over whole tracks, with the switch from one to the next.
+//! Rates are sustained rates, as specifications give them: over whole tracks, including the switches between tracks.
 
 use std::ops::RangeInclusive;
 
@@ -44,7 +44,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         spin_up: section.span("spin_up", up_to_ms(120_000)),
         power: power(&mut section.section("power")),
     };
-    // What is wrong only in combination; not worth saying while single figures are wrong.
+    // Contradictions between figures; not reported while single figures are wrong.
     if section.problems() == before {
         for problem in config.problems() {
             section.whole_problem(problem, "the figures contradict each other");
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// The messages about that disk with `from` replaced.
+    /// Returns the messages about that disk with `from` replaced.
     fn complaints(from: &str, to: &str) -> String {
         assert!(OWN.contains(from), "{from} is not in the file");
         let text = OWN.replace(from, to);
@@ -149,13 +149,13 @@ mod tests {
         assert_eq!(config.seek.track, Span::from_us(300));
         assert_eq!(config.seek.average, Span::from_us(3800));
         assert_eq!(config.seek.full, Span::from_us(7810));
-        // The manual's average of a write is 0.6 ms longer.
+        // The manual's average for a write is 0.6 ms longer.
         assert_eq!(config.seek.write_settle, Span::from_us(600));
         assert_eq!(
             config.controller.command + config.controller.access,
             Span::from_us(200)
         );
-        // 147,620 tracks a surface, six of them, of 677,557 bytes in the mean: what its rates lead to.
+        // 147,620 tracks per surface, six surfaces, 677,557 bytes per track on average: this follows from the rates.
         let mean = (config.disk.outer + config.disk.inner) as f64 / 2.0;
         let track = mean * (config.disk.turn + config.skew()).seconds();
         assert!((track / 677_557.0 - 1.0).abs() < 0.01, "{track}");

@@ -8,7 +8,7 @@ use model::host::{
 
 use super::Section;
 
-/// How completions are noticed, as files name it.
+/// Completion modes by their names in files.
 const COMPLETIONS: &[(&str, CompletionMode)] = &[
     ("interrupt", CompletionMode::Interrupt),
     ("polling", CompletionMode::Polling),
@@ -25,7 +25,7 @@ const ENGINES: [&str; Engine::COUNT] = [
     "user-space",
 ];
 
-/// The longest step of a host that makes sense.
+/// The longest plausible duration of one step.
 const LONGEST: Span = Span::from_ms(1);
 
 pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
@@ -112,7 +112,7 @@ fn engine(section: &mut Section<'_>) -> EngineCosts {
     }
 }
 
-/// What Aerospike's test costs on this host.
+/// Reads the costs of Aerospike's ACT on this host.
 pub(super) fn read_act(section: &mut Section<'_>) -> ProgramCosts {
     let fill = section.rate("fill", 1e8..=1e12);
     ProgramCosts {
@@ -137,7 +137,7 @@ fn read_noise(section: &mut Section<'_>) -> Noise {
     }
 }
 
-/// Two lists of one length: after how long, and how long to wake.
+/// Reads two lists of equal length: idle times, and the wake-up latency after each.
 fn sleeps(section: &mut Section<'_>) -> Vec<IdleState> {
     let after = section.list("after", Span::ZERO..=Span::from_ms(1000));
     let exit = section.list("exit", Span::ZERO..=LONGEST);

@@ -1,8 +1,9 @@
-//! Drives and hosts as written: one TOML each under `catalogue/`, every figure with its source and kind.
+//! Drives and hosts as written: one TOML file each under `catalogue/`, with the source and kind of every figure.
 //!
-//! To add a drive: one file under `catalogue/`, nothing else. To add a medium: a file here with a [`MediumSection`],
-//! and its line in [`MEDIA`]. Drives of one family share `NAME.family.toml`: a drive that says `family = "NAME"` takes from
-//! there whatever its own file does not say. What neither says of [`administration`] comes from `common.toml`.
+//! To add a drive, add one file under `catalogue/`. To add a medium, add a file here with a [`MediumSection`], and
+//! its line in [`MEDIA`]. Drives of one family share `NAME.family.toml`: a drive with `family = "NAME"` takes from
+//! this file whatever its own file does not give. Keys of [`administration`] that neither file gives come from
+//! `common.toml`.
 
 pub mod administration;
 pub mod change;
@@ -50,23 +51,22 @@ pub use sheet::{DriveSheet, Figure, HostSheet, Kind, Spare};
 use text::problem::Problems;
 use text::toml::{SourceFile, parse};
 
-/// What holds for every drive that does not say otherwise.
+/// Defaults for all drives.
 const COMMON: &str = include_str!("../../../catalogue/common.toml");
 
-/// The section that says what a medium is made of.
+/// The section of a drive file that describes one medium.
 struct MediumSection {
-    /// Its name.
+    /// Name of the section.
     name: &'static str,
-    /// Reads it.
+    /// Reader of the section.
     read: fn(&mut Section<'_>, &Context<'_>) -> DriveConfig,
-    /// The figures that a fit sets unless it is told which: what differs between drives of one medium and shows in every
-    /// benchmark.
+    /// The figures that a fit sets by default: they differ between drives of one medium and affect every benchmark.
     free: &'static [&'static str],
-    /// Whether it is made of other drives, whose figures `members.NAME.KEY` changes.
+    /// Whether the medium consists of other drives, whose figures `members.NAME.KEY` changes.
     composed: bool,
 }
 
-/// The media there are.
+/// Readers of all medium sections.
 const MEDIA: &[MediumSection] = &[
     xpoint::SECTION,
     nand::SECTION,
@@ -76,45 +76,45 @@ const MEDIA: &[MediumSection] = &[
     raid0::SECTION,
 ];
 
-/// What a medium's reader may need beside its own section.
+/// Data that the reader of a medium may need in addition to its own section.
 pub struct Context<'a> {
-    /// Bytes a host can address, a multiple of 4096.
+    /// Bytes that a host can address, a multiple of 4096.
     pub capacity: u64,
     /// Bytes in a logical block: 512 or 4096.
     pub block: u32,
     /// Rated endurance in bytes written, if published.
     pub endurance_bytes: Option<u64>,
-    /// Where the drive's file is: members and families are looked for beside it first.
+    /// Location of the drive's file. Members and families are looked up next to it first.
     home: &'a Home,
-    /// Whether the drive is a member of another.
+    /// Whether the drive is a member of another drive.
     role: Role<'a>,
 }
 
-/// Whether a drive is read for itself or as a part of another.
+/// Whether a drive is read for itself or as part of another drive.
 #[derive(Clone, Copy)]
 enum Role<'a> {
-    /// For itself, with these figures of its members changed (`members.NAME.KEY`).
+    /// A drive for itself, with changed figures of its members (`members.NAME.KEY`).
     Alone(&'a [Change]),
-    /// As a member of another.
+    /// A member of another drive.
     Member,
-    /// As a data sheet that is to become a drive of this family, or of the one that it names: its dies are as many as its
-    /// capacity asks for.
+    /// A data sheet that becomes a drive of this family, or of the family that it names. The number of dies follows
+    /// from the capacity.
     DataSheet(Option<&'a str>),
 }
 
-/// The drive or pool of this name, in the file at this path, or of this expression.
+/// Returns the drive or pool of this name, of the file at this path, or of this expression.
 ///
 /// # Errors
-/// Everything wrong with the file, or that there is no such drive and what the nearest name is.
+/// All problems in the file. If the drive does not exist, the problem suggests the nearest name.
 pub fn drive(name_or_path: &str) -> Result<DriveSheet, Problems> {
     drive_with(name_or_path, &[])
 }
 
-/// The drive or pool of this name, path or expression, with figures changed; of what has members also figures of them, as
-/// `members.NAME.KEY`, and of a pool those of its tiers, as `tier.NAME.KEY`.
+/// Returns the drive or pool of this name, path or expression, with changed figures. Figures of members are
+/// `members.NAME.KEY`, figures of the tiers of a pool `tier.NAME.KEY`.
 ///
 /// # Errors
-/// As [`drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
+/// As [`drive`]. A changed figure that does not exist or is invalid is reported as if the file contained it.
 pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
     let settings = Settings {
         figures: changes.to_vec(),
@@ -123,7 +123,8 @@ pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, 
     drive_as(name_or_path, &settings)
 }
 
-/// The drive or pool with the figures that settings change; of a pool, also with its members in the condition that they say.
+/// Returns the drive or pool with the figures that the settings change. The members of a pool are in the given
+/// condition.
 fn drive_in(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     if pool::is_expression(name_or_path) {
         return pool::of_expression(name_or_path, settings);
@@ -131,7 +132,7 @@ fn drive_in(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Probl
     any_in(locate(name_or_path, "drive", &Home::BuiltIn)?, settings)
 }
 
-/// The drive or pool in this file.
+/// Returns the drive or pool in this file.
 fn any_in(located: Located, settings: &Settings) -> Result<DriveSheet, Problems> {
     match pool::is_pool(&located.file) {
         true => pool::of_file(&located, settings),
@@ -139,18 +140,18 @@ fn any_in(located: Located, settings: &Settings) -> Result<DriveSheet, Problems>
     }
 }
 
-/// The host of this name, or in the file at this path.
+/// Returns the host of this name, or of the file at this path.
 ///
 /// # Errors
-/// Everything wrong with the file, or that there is no such host and what the nearest name is.
+/// All problems in the file. If the host does not exist, the problem suggests the nearest name.
 pub fn host(name_or_path: &str) -> Result<HostSheet, Problems> {
     read_host(&locate(name_or_path, "host", &Home::BuiltIn)?)
 }
 
-/// All drives of the built-in catalogue, by medium and id.
+/// Returns all drives of the built-in catalogue, by medium and id.
 ///
 /// # Errors
-/// Everything wrong with all of them (a test sees to it that there is nothing).
+/// All problems in all files (a test ensures that there are none).
 pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
     let mut problems = Vec::new();
     let mut sheets = Vec::new();
@@ -164,10 +165,10 @@ pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
     Problems(problems).or(sheets)
 }
 
-/// All built-in pools, by name.
+/// Returns all built-in pools, by name.
 ///
 /// # Errors
-/// Everything wrong with all of them (a test sees to it that there is nothing).
+/// All problems in all files (a test ensures that there are none).
 pub fn pools() -> Result<Vec<DriveSheet>, Problems> {
     let mut problems = Vec::new();
     let mut sheets = Vec::new();
@@ -180,47 +181,49 @@ pub fn pools() -> Result<Vec<DriveSheet>, Problems> {
     Problems(problems).or(sheets)
 }
 
-/// The names of the built-in pools.
+/// Returns the names of the built-in pools.
 pub fn pool_names() -> Vec<&'static str> {
     pool_paths().into_iter().map(stem).collect()
 }
 
-/// Whether these words are a pool written as an expression, and not a name or a path.
+/// Checks whether the text is a pool expression and not a name or a path.
 pub fn is_expression(words: &str) -> bool {
     pool::is_expression(words)
 }
 
-/// The names of the built-in drives.
+/// Returns the names of the built-in drives.
 pub fn drive_names() -> Vec<&'static str> {
     built_in_paths("drive").into_iter().map(stem).collect()
 }
 
-/// The host that drives are in unless another is named: a typical server.
+/// The default host: a typical server.
 pub const TYPICAL_HOST: &str = "linux";
 
-/// The host that stands for those on which makers rate drives: nothing sleeps.
+/// The host that represents the systems on which makers rate drives: nothing sleeps.
 pub const RATING_HOST: &str = "xeon-2017";
 
-/// The host in which volumes are measured unless another is named: a virtual machine.
+/// The default host for volumes: a virtual machine.
 pub const GUEST_HOST: &str = "virtual-machine";
 
-/// The names of the built-in hosts.
+/// Returns the names of the built-in hosts.
 pub fn host_names() -> Vec<&'static str> {
     built_in_paths("host").into_iter().map(stem).collect()
 }
 
-/// The drive or pool in this text; `origin` names the text in messages. Families are those of the built-in catalogue.
+/// Returns the drive or pool in this text; `origin` names the text in messages. Families are those of the built-in
+/// catalogue.
 ///
 /// # Errors
-/// Everything wrong with the text.
+/// All problems in the text.
 pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
     drive_from_text_with(origin, text, &[])
 }
 
-/// The drive or pool in this text with figures changed, as [`drive_with`].
+/// Returns the drive or pool in this text with changed figures, as [`drive_with`].
 ///
 /// # Errors
-/// Everything wrong with the text; a changed figure that does not exist or does not fit is reported as if the text said so.
+/// All problems in the text. A changed figure that does not exist or is invalid is reported as if the text contained
+/// it.
 pub fn drive_from_text_with(
     origin: &str,
     text: &str,
@@ -233,7 +236,7 @@ pub fn drive_from_text_with(
     drive_from_text_as(origin, text, &settings)
 }
 
-/// The drive or pool in this text with all settings that are given, as [`drive_as`].
+/// Returns the drive or pool in this text with all given settings, as [`drive_as`].
 ///
 /// # Errors
 /// As [`drive_from_text_with`] and [`DriveSheet::set`].
@@ -245,10 +248,10 @@ pub fn drive_from_text_as(
     setting::set_on(settings, |settings| any_in(in_text(origin, text), settings))
 }
 
-/// The host in this text; `origin` names the text in messages.
+/// Returns the host in this text; `origin` names the text in messages.
 ///
 /// # Errors
-/// Everything wrong with the text.
+/// All problems in the text.
 pub fn host_from_text(origin: &str, text: &str) -> Result<HostSheet, Problems> {
     read_host(&in_text(origin, text))
 }
@@ -264,7 +267,7 @@ fn in_text(origin: &str, text: &str) -> Located {
     }
 }
 
-/// The family's file that the document names, if it names one.
+/// Returns the family file that the document names, if it names one.
 fn family(
     document: &Document<&str>,
     located: &Located,
@@ -276,7 +279,7 @@ fn family(
     let Some(item) = document.get("family") else {
         return Ok(None);
     };
-    // A family that is no string is reported by the reader of the common part.
+    // The reader of the common keys reports a family that is not a string.
     let Some(name) = item.as_str() else {
         return Ok(None);
     };
@@ -345,7 +348,7 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
         family: identity.family,
         form_factor: identity.form_factor,
         interface: identity.interface,
-        // A RAID may round it down to whole stripes.
+        // A RAID may round the capacity down to whole stripes.
         capacity: config.capacity_bytes(),
         config,
         management: administration.management,
@@ -366,7 +369,7 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
     })
 }
 
-/// What holds for every drive that does not say otherwise.
+/// Returns the file with the defaults for all drives.
 fn common_file() -> SourceFile {
     SourceFile {
         origin: String::from("catalogue/common.toml"),
@@ -374,7 +377,7 @@ fn common_file() -> SourceFile {
     }
 }
 
-/// What an administrator sees of a drive in these formats that says nothing about it itself.
+/// Returns the administrative defaults for a drive with these formats.
 fn common_administration(
     lba_formats: Vec<LbaFormat>,
 ) -> Result<administration::Administration, Problems> {
@@ -389,7 +392,7 @@ fn common_administration(
     Ok(administration::read(&mut root, &identity))
 }
 
-/// The one section of a medium that the file must have, and what is read from it.
+/// Finds the one medium section that the file must have, and reads it.
 fn read_medium(
     root: &mut Section<'_>,
     context: &Context<'_>,
@@ -414,7 +417,7 @@ fn read_medium(
             let found: Vec<String> = present.iter().map(|medium| bracketed(medium)).collect();
             let what = format!("more than one medium: {}", found.join(" and "));
             root.problem(second.name, what, help);
-            // What is wrong inside them is told now, and not when one of them has been taken out.
+            // Problems inside the sections are reported now, not after one of the sections has been removed.
             for medium in present {
                 (medium.read)(&mut root.section(medium.name), context);
             }

@@ -1,4 +1,4 @@
-//! Finding a catalogue file: by its path, beside the file that names it, or in the catalogue inside the program.
+//! Finds a catalogue file: by its path, next to the file that names it, or in the built-in catalogue.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use text::toml::SourceFile;
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
 static POOLS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../pools");
 
-/// Where a catalogue file came from.
+/// Origin of a catalogue file.
 #[derive(Clone, Debug)]
 pub(super) enum Home {
-    /// The catalogue inside the program.
+    /// The built-in catalogue.
     BuiltIn,
     /// A folder on disk.
     #[cfg_attr(
@@ -25,7 +25,7 @@ pub(super) enum Home {
     Folder(PathBuf),
 }
 
-/// A catalogue file that has been found.
+/// A catalogue file that was found.
 #[derive(Clone)]
 pub(super) struct Located {
     pub(super) id: String,
@@ -39,7 +39,7 @@ pub(super) fn stem(path: &Path) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-/// Files of the built-in catalogue that are drives, hosts or families, in the order of folder and name.
+/// Returns the files of the built-in catalogue that are drives, hosts or families, by folder and name.
 pub(super) fn built_in_paths(what: &str) -> Vec<&'static Path> {
     let mut paths: Vec<&'static Path> = BUILT_IN
         .dirs()
@@ -59,12 +59,12 @@ pub(super) fn built_in_paths(what: &str) -> Vec<&'static Path> {
             is_toml && is == what
         })
         .collect();
-    // XPoint first, as the drives this began with; then by name.
+    // 3D XPoint comes first, because the project began with these drives; then by name.
     paths.sort_by_key(|path| (Reverse(path.starts_with("xpoint")), path.to_path_buf()));
     paths
 }
 
-/// Files of the built-in pools, by name.
+/// Returns the files of the built-in pools, by name.
 pub(super) fn pool_paths() -> Vec<&'static Path> {
     let mut paths: Vec<&'static Path> = POOLS.files().map(include_dir::File::path).collect();
     paths.sort_unstable();
@@ -118,7 +118,8 @@ fn on_disk(path: &Path) -> Result<Located, Problems> {
     })
 }
 
-/// The drive (or pool), host or family of this name: a path, a file beside the one that names it, or one of the built-in ones.
+/// Finds the drive (or pool), host or family of this name: a path, a file next to the one that names it, or a
+/// built-in file.
 pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
     if name.ends_with(".toml") || name.contains(['/', '\\']) {
         return on_disk(Path::new(name));
@@ -162,13 +163,13 @@ pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, P
     }]))
 }
 
-/// Built-in drives and pools that somebody may have meant who wrote this.
+/// Returns built-in drives and pools whose names are close to `written`.
 pub fn drives_like(written: &str) -> Vec<&'static str> {
     let known = [built_in_paths("drive"), pool_paths()].concat();
     meant(written, written, &known)
 }
 
-/// The names that somebody may have meant who wrote this one: those that hold it (`p4800x`), else the nearest.
+/// Returns the known names that are close to `written`: names that contain it (`p4800x`), otherwise the nearest.
 fn meant<'a>(written: &str, file_name: &str, paths: &[&'a Path]) -> Vec<&'a str> {
     let part = written.to_ascii_lowercase();
     let known = || paths.iter().map(|path| stem(path));

@@ -12,7 +12,7 @@ use model::media::nand::{
 
 use super::{Context, MediumSection, Role, Section};
 
-/// The two ways in which writes continue once the SLC cache is full: see [`SlcCache::folds`].
+/// The two behaviours of writes when the SLC cache is full; see [`SlcCache::folds`].
 const WHEN_FULL: [(&str, bool); 2] = [("direct", false), ("fold", true)];
 
 const RATES: RangeInclusive<f64> = 1e6..=1e12;
@@ -85,7 +85,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         percentage_used_at_start: 0.0,
         filled: 1.0,
     };
-    // What is wrong only in combination; not worth saying while single figures are wrong.
+    // Contradictions between figures; not reported while single figures are wrong.
     if section.problems() == before
         && let Err(wrong) = config.check()
     {
@@ -96,7 +96,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     DriveConfig::Nand(Box::new(config))
 }
 
-/// A section that a drive need not have.
+/// Reads an optional section.
 fn part<T>(
     section: &mut Section<'_>,
     key: &str,
@@ -105,7 +105,7 @@ fn part<T>(
     section.has(key).then(|| get(&mut section.section(key)))
 }
 
-/// A time of at most so many microseconds that a drive need not have: zero then.
+/// Reads an optional time of at most `most_us` microseconds; zero if absent.
 fn maybe_span(section: &mut Section<'_>, key: &str, most_us: u64) -> Span {
     let range = Span::ZERO..=Span::from_us(most_us);
     section
@@ -136,11 +136,11 @@ fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
     }
 }
 
-/// Usable bytes for each that a host can address in an array made for a capacity, at least: with less, collection has no
-/// room. What random writes ask for beyond is solved later.
+/// Minimum ratio of usable bytes to host-addressable bytes in an array built for a capacity. With less, garbage
+/// collection has no spare area. More spare area for random writes is solved later.
 const LEAST_ROOM: f64 = 1.05;
 
-/// As many dies as the capacity asks for, on as many channels as there are, if there are so many dies.
+/// Sets the number of dies that the capacity needs, on at most the given number of channels.
 fn take_dies(geometry: &mut Geometry) {
     let dies = f64::from(geometry.channels * geometry.dies_per_channel);
     let usable = geometry.raw_bytes() as f64 / dies * (1.0 - geometry.reserved);

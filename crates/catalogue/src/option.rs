@@ -1,6 +1,6 @@
-//! What is set on a drive, in a user's words: the options that every verb takes, and pages too.
+//! Drive settings as option texts: the options that every subcommand and the pages accept.
 //!
-//! Left out: `--volume`, which names a part of a pool and is for verbs that attach it.
+//! Not included: `--volume`, which names a part of a pool and is for subcommands that attach one volume.
 
 use model::Span;
 use model::management::LbaFormat;
@@ -11,10 +11,10 @@ use text::quantity::{Quantity, Share, Watts, quantity};
 use super::administration;
 use super::{Age, Change, Settings};
 
-/// A changed figure, written `KEY=VALUE`.
+/// Parses a changed figure, written `KEY=VALUE`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn change(text: &str) -> Result<Change, String> {
     let parts = text.split_once('=');
     let (key, value) = parts.ok_or("write KEY=VALUE, such as xpoint.power.limit=12W")?;
@@ -25,36 +25,36 @@ pub fn change(text: &str) -> Result<Change, String> {
     }
 }
 
-/// Watts, such as `12W`.
+/// Parses a power in watts, such as `12W`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn watts(text: &str) -> Result<f64, String> {
     quantity::<Watts>(text).map(|watts| watts.0)
 }
 
-/// A share, such as `20%`; 1 is the whole.
+/// Parses a share, such as `20%`; 1 is the whole.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn share(text: &str) -> Result<f64, String> {
     quantity::<Share>(text).map(|share| share.0)
 }
 
-/// An LBA format, such as `4096+8`.
+/// Parses an LBA format, such as `4096+8`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn lba_format(text: &str) -> Result<LbaFormat, String> {
     administration::lba_format(text).ok_or_else(|| {
         String::from("not an LBA format: write 512, 4096, or with bytes of metadata such as 4096+8")
     })
 }
 
-/// Percent that may lie beyond 100, such as `104` or `104%`.
+/// Parses a percentage that may exceed 100, such as `104` or `104%`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     number
@@ -63,10 +63,10 @@ pub fn percent(text: &str) -> Result<f64, String> {
 }
 
 impl Settings {
-    /// Settings from options and their values, as (`overprovision`, `20%`); `set` may come several times.
+    /// Reads settings from options and their values, as (`overprovision`, `20%`); `set` may be given several times.
     ///
     /// # Errors
-    /// Each option that there is not, has no such value, or is given twice.
+    /// Options that are unknown, have an invalid value, or are given twice.
     pub fn read<'a>(
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Settings, Problems> {
@@ -85,9 +85,9 @@ impl Settings {
         Problems(problems).or(settings)
     }
 
-    /// The options and values that say the same, for those that [`Settings::read`] them elsewhere; without the volume.
+    /// Returns the options and values that [`Settings::read`] turns into these settings; without the volume.
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        // As many digits as a user may write, and not those that only the factor's rounding has made.
+        // 12 significant digits: as many as a user writes, without digits that result from rounding of the factor.
         let written = |value: f64| significant(value, 12);
         let percent = |share: f64| format!("{}%", written(share * 100.0));
         let age = |age: Age| match age.bytes_a_second {

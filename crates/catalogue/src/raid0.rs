@@ -1,4 +1,4 @@
-//! `[raid0]`: several drives of the catalogue as one, striped.
+//! `[raid0]`: several drives of the catalogue, striped into one.
 
 use model::media::{DriveConfig, Medium};
 use model::tier::raid0::Raid0Config;
@@ -6,7 +6,7 @@ use model::tier::raid0::Raid0Config;
 use super::change::{Change, changed};
 use super::{Context, MediumSection, Role, Section, locate, pool, read_drive};
 
-/// A drive is told to hold what its members do within this share; makers round.
+/// Maximum relative difference between the given capacity and the sum of the members; makers round.
 const ROUNDING: f64 = 0.001;
 
 pub(super) const SECTION: MediumSection = MediumSection {
@@ -30,7 +30,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         members: members(section, context, &names),
         stripe: stripe as u32,
     };
-    // Where a member is missing its size is too.
+    // If a member is missing, its size is missing too.
     if config.members.len() == names.len() && !names.is_empty() {
         let held = config.capacity_bytes();
         let off = (held as f64 / context.capacity as f64 - 1.0).abs();
@@ -48,8 +48,8 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     DriveConfig::Raid0(config)
 }
 
-/// The members that can be read; problems with the others are recorded. The members of a member are not looked at: it
-/// is refused by whoever names it, so a drive that names itself ends too.
+/// Returns the members that can be read; records problems with the others. The members of a member are not read: its
+/// user refuses it, so a drive that names itself does not recurse without end.
 fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -> Vec<DriveConfig> {
     let Role::Alone(changes) = context.role else {
         return Vec::new();
@@ -78,7 +78,7 @@ fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -
     read.into_iter().filter_map(|(_, config)| config).collect()
 }
 
-/// The key inside the member, of a key `members.NAME.KEY`.
+/// Returns the key inside the member, from a key `members.NAME.KEY`.
 fn of_member<'a>(key: &'a str, name: &str) -> Option<&'a str> {
     let rest = key.strip_prefix("members.")?.strip_prefix(name)?;
     rest.strip_prefix('.')

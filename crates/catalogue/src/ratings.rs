@@ -1,39 +1,40 @@
-//! `[ratings]`: what a drive's maker rates it at, in which conditions. The model is not built from them: `drivelab fit
-//! --sheet` solves figures so that it meets them, and a test judges the drives of the catalogue by them.
+//! `[ratings]`: a maker's ratings of a drive, with their conditions. The model does not use them directly: `drivelab
+//! fit --sheet` solves figures so that the model meets the ratings, and a test checks the drives of the catalogue
+//! against them.
 //!
-//! A file that names its document (`sheet = "..."`) may write a figure as the sheet prints it, without kind and source.
-//! Left out: ratings of mixes and of quality of service, which sheets give in too many ways.
+//! A file that names its document (`sheet = "..."`) may give a figure as the sheet prints it, without kind and
+//! source. Not included: ratings of mixes and of quality of service, because sheets give them in too many forms.
 
 use model::Span;
 use text::quantity::Rate;
 
 use super::section::Section;
 
-/// What is rated.
+/// A rated quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rated {
-    /// Sequential reads, bytes a second.
+    /// Sequential reads, bytes per second.
     SequentialRead,
-    /// Sequential writes, bytes a second; of a drive with an SLC cache while the cache lasts.
+    /// Sequential writes, bytes per second; for a drive with an SLC cache, while the cache lasts.
     SequentialWrite,
-    /// Sequential writes once the SLC cache is full, bytes a second.
+    /// Sequential writes once the SLC cache is full, bytes per second.
     FullCacheWrite,
-    /// Random reads a second.
+    /// Random reads per second.
     RandomRead,
-    /// Random writes a second: sustained, or of a new drive ([`Ratings::sustained`]).
+    /// Random writes per second: sustained, or on a new drive ([`Ratings::sustained`]).
     RandomWrite,
     /// Mean latency of a random 4 KiB read at QD1, seconds.
     ReadLatency,
     /// Mean latency of a random 4 KiB write at QD1, seconds.
     WriteLatency,
-    /// Random 4 KiB reads a second at QD1.
+    /// Random 4 KiB reads per second at QD1.
     ReadsAtOne,
-    /// Random 4 KiB writes a second at QD1.
+    /// Random 4 KiB writes per second at QD1.
     WritesAtOne,
 }
 
 impl Rated {
-    /// All, in the order in which figures are solved: what bounds others first.
+    /// All ratings, in the order in which figures are solved: ratings that bound others come first.
     pub const ALL: [Rated; 9] = [
         Rated::ReadLatency,
         Rated::ReadsAtOne,
@@ -46,7 +47,7 @@ impl Rated {
         Rated::RandomWrite,
     ];
 
-    /// Its key in `[ratings]`.
+    /// Returns the key in `[ratings]`.
     pub const fn key(self) -> &'static str {
         match self {
             Rated::SequentialRead => "sequential_read",
@@ -61,7 +62,7 @@ impl Rated {
         }
     }
 
-    /// Its figure as a sheet prints it.
+    /// Formats a value as a data sheet prints it.
     pub fn words(self, value: f64) -> String {
         match self {
             Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
@@ -88,35 +89,35 @@ impl Rated {
     }
 }
 
-/// What a drive is rated at, and in which conditions.
+/// Ratings of a drive, and their conditions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratings {
-    /// What is rated, in the order of [`Rated::ALL`].
+    /// Given ratings, in the order of [`Rated::ALL`].
     pub given: Vec<(Rated, f64)>,
-    /// Whether the model was made to meet them. Those of a drive that is built from measurements are only what its maker
-    /// prints (`met = false`).
+    /// Whether the model was solved to meet the ratings. For a drive built from measurements, they are only printed
+    /// values of the maker (`met = false`).
     pub met: bool,
-    /// Whether writes are rated in the steady state (drives for data centres) or on a new drive, while its SLC cache
-    /// takes them.
+    /// Whether writes are rated in steady state (data-centre drives), or on a new drive while its SLC cache accepts
+    /// them.
     pub sustained: bool,
-    /// Sequential commands in flight.
+    /// Outstanding sequential commands.
     pub sequential_depth: u32,
-    /// Bytes of a sequential command.
+    /// Bytes per sequential command.
     pub sequential_block: u32,
-    /// Random reads in flight, over all threads.
+    /// Outstanding random reads, over all threads.
     pub random_read_depth: u32,
-    /// Random writes in flight, over all threads.
+    /// Outstanding random writes, over all threads.
     pub random_write_depth: u32,
-    /// Bytes of a random write (of reads it is 4 KiB): the indirection unit of drives whose unit is larger.
+    /// Bytes per random write (random reads are 4 KiB): the indirection unit of drives whose unit is larger.
     pub random_write_block: u32,
-    /// Bytes over which random I/O is rated; the whole drive if `None`.
+    /// Address range of the rated random I/O in bytes; `None` means the whole drive.
     pub span: Option<u64>,
-    /// Bytes of host data that the SLC cache of an empty drive takes, if published.
+    /// Bytes of host data that the SLC cache of an empty drive holds, if published.
     pub slc_cache: Option<u64>,
 }
 
 impl Ratings {
-    /// The rating of this.
+    /// Returns the value of this rating, if given.
     pub fn of(&self, rated: Rated) -> Option<f64> {
         let found = self.given.iter().find(|(one, _)| *one == rated);
         found.map(|&(_, value)| value)

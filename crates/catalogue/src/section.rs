@@ -1,9 +1,10 @@
-//! A cursor over one table of a catalogue file, which gathers every problem instead of stopping at the first.
+//! A cursor over one table of a catalogue file. It collects all problems instead of stopping at the first.
 //!
-//! Each getter names a key and the values that make sense. On a problem it records it and returns the lower end of the
-//! range, so that the reader that called it can go on and find the next; what it builds is thrown away at the end. A key
-//! that the file does not have is looked for in its family's file, then in the one that all drives share. A key that nobody asked for is reported when the
-//! section is dropped, so a reader cannot forget to look for misspelt ones.
+//! Each getter takes a key and the range of valid values. On a problem the getter records the problem and returns the
+//! lower end of the range, so that its caller can continue and find the next problem. The result is discarded at the
+//! end. A key that the file does not have is looked up in its family's file, then in the file that all drives share.
+//! Dropping the section reports the keys that no getter has read, so a reader cannot forget to check for misspelt
+//! keys.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -18,22 +19,22 @@ use text::problem::{Problem, Problems};
 use text::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
 use text::toml::{SourceFile, quoted, span_of, strangers};
 
-/// What has been found so far: shared by the sections of one drive or host.
+/// Problems, figures and members found so far: shared by the sections of one drive or host.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Everything wrong.
+    /// Problems found so far, in order.
     pub problems: RefCell<Vec<Problem>>,
     /// Every figure read, in the order of reading.
     pub figures: RefCell<Vec<Figure>>,
-    /// Drives that are parts of it, each once.
+    /// Drives that are parts of the drive, each once.
     pub members: RefCell<Vec<DriveSheet>>,
-    /// Whether the family that the file names could not be read: what is missing may be there.
+    /// Whether the family that the file names could not be read. Missing keys may be in the family.
     lacks_family: Cell<bool>,
 }
 
 impl Findings {
-    /// The family's file; without it what the own file says is read all the same, so that all that is wrong in it is
-    /// told at once.
+    /// Takes the family's file. If it is missing, the reader continues with the drive's own file, so that all
+    /// problems are reported together.
     pub fn family<T>(&self, found: Result<T, Problems>) -> Option<T> {
         found
             .map_err(|problems| {
@@ -44,14 +45,14 @@ impl Findings {
     }
 }
 
-/// The table in one file; a section has one in the drive's own file, in its family's, in that of all drives, or in
-/// several of them.
+/// The table in one file. A section may have a table in the drive's own file, in its family's, and in the file of all
+/// drives.
 #[derive(Clone, Copy)]
 struct Layer<'a> {
     file: &'a SourceFile,
     table: &'a dyn TableLike,
     inherited: bool,
-    /// The data sheet that the file names: figures without kind and source are of it.
+    /// The data sheet that the file names; it is the source of figures without kind and source.
     sheet: Option<&'a str>,
 }
 
@@ -62,19 +63,19 @@ struct Written<'a> {
     at: Option<Range<usize>>,
 }
 
-/// A cursor over one table. See the head of this file.
+/// A cursor over one table; see the module description.
 pub struct Section<'a> {
     findings: &'a Findings,
     path: String,
     layers: Vec<Layer<'a>>,
     asked: BTreeSet<String>,
-    /// Where a missing key would belong.
+    /// Place for a missing key.
     header: Option<Range<usize>>,
     own: &'a SourceFile,
 }
 
 impl<'a> Section<'a> {
-    /// The root of a drive's or host's file, and of those from which it takes what it does not say, the nearest first.
+    /// Returns the root of a drive's or host's file. `behind` gives the files for missing keys, the nearest first.
     pub(super) fn root(
         findings: &'a Findings,
         own: (&'a SourceFile, &'a dyn TableLike),
@@ -114,7 +115,7 @@ impl<'a> Section<'a> {
         self.findings.problems.borrow_mut().push(problem);
     }
 
-    /// Where the key is: in the own file, else in the family's.
+    /// Finds the key: in the drive's own file, otherwise in the next layer that has it.
     fn find(&mut self, key: &str) -> Option<(Layer<'a>, &'a Item)> {
         self.asked.insert(key.to_owned());
         self.layers
@@ -134,18 +135,18 @@ impl<'a> Section<'a> {
         ));
     }
 
-    /// Whether the file or its family has this key.
+    /// Checks whether one of the layers has this key.
     pub fn has(&mut self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
-    /// What `get` reads, if the key is there: `section.maybe("idle", |s, key| s.watts(key, 0.0..=50.0))`.
+    /// Reads an optional key with `get`: `section.maybe("idle", |s, key| s.watts(key, 0.0..=50.0))`.
     pub fn maybe<T>(&mut self, key: &str, get: impl FnOnce(&mut Self, &str) -> T) -> Option<T> {
         self.has(key).then(|| get(self, key))
     }
 
-    /// Records that the value of a key is wrong although its form is right (it contradicts another, ...). Not while the
-    /// family is unknown: the other may be there.
+    /// Records that the value of a key is invalid although its form is correct (it contradicts another value, for
+    /// example). Not recorded while the family is missing: the other value may be in the family.
     pub fn problem(&mut self, key: &str, what: impl Into<String>, help: impl Into<String>) {
         if self.findings.lacks_family.get() {
             return;
@@ -163,12 +164,12 @@ impl<'a> Section<'a> {
         self.record(file.problem(at, what.into(), Some(help.into())));
     }
 
-    /// How many problems have been found so far, in all sections.
+    /// Returns the number of problems so far, in all sections.
     pub fn problems(&self) -> usize {
         self.findings.problems.borrow().len()
     }
 
-    /// Records that something is wrong with this section as a whole. Not while the family is unknown.
+    /// Records a problem with this section as a whole. Not recorded while the family is missing.
     pub fn whole_problem(&self, what: impl Into<String>, help: impl Into<String>) {
         if self.findings.lacks_family.get() {
             return;
@@ -179,17 +180,18 @@ impl<'a> Section<'a> {
         );
     }
 
-    /// Records what is wrong with another file that this one names.
+    /// Records the problems of another file that this file names.
     pub fn adopt(&self, problems: Problems) {
         self.findings.problems.borrow_mut().extend(problems.0);
     }
 
-    /// Keeps a drive that is a part of this one.
+    /// Keeps a drive that is a part of this drive.
     pub(super) fn member(&self, sheet: DriveSheet) {
         self.findings.members.borrow_mut().push(sheet);
     }
 
-    /// A table inside this one; if there is none, its keys are reported as missing when they are asked for.
+    /// Returns a table inside this one. If the table does not exist, its keys are reported as missing when they are
+    /// read.
     pub fn section(&mut self, key: &str) -> Section<'a> {
         self.asked.insert(key.to_owned());
         let path = self.full(key);
@@ -224,7 +226,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A plain string that is a name and not a figure: no kind, no source.
+    /// Reads a plain string that is a name and not a figure: no kind, no source.
     pub fn name(&mut self, key: &str) -> String {
         let help = format!("write `{key} = \"...\"`");
         let Some((layer, item)) = self.find(key) else {
@@ -244,7 +246,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A figure of any quantity within `range`; on a problem the lower end of the range.
+    /// Reads a figure of any quantity within `range`; on a problem returns the lower end of the range.
     pub fn get<Q: Quantity>(&mut self, key: &str, range: RangeInclusive<Q>) -> Q {
         let Some(written) = self.figure(key, Q::HELP, &[]) else {
             return *range.start();
@@ -253,8 +255,8 @@ impl<'a> Section<'a> {
             .unwrap_or(*range.start())
     }
 
-    /// A list of at least one figure of any quantity, each within `range`, with one kind and source for all; one alone
-    /// needs no brackets.
+    /// Reads a list of at least one figure of any quantity, each within `range`, with one kind and source for all. A
+    /// single figure needs no brackets.
     pub fn list<Q: Quantity>(&mut self, key: &str, range: RangeInclusive<Q>) -> Vec<Q> {
         let Some(written) = self.figure(key, Q::HELP, &[]) else {
             return Vec::new();
@@ -278,22 +280,22 @@ impl<'a> Section<'a> {
             .collect()
     }
 
-    /// A time.
+    /// Reads a time.
     pub fn span(&mut self, key: &str, range: RangeInclusive<Span>) -> Span {
         self.get(key, range)
     }
 
-    /// A size, in bytes.
+    /// Reads a size, in bytes.
     pub fn bytes(&mut self, key: &str, range: RangeInclusive<u64>) -> u64 {
         self.get(key, Bytes(*range.start())..=Bytes(*range.end())).0
     }
 
-    /// A rate; `range` is in bytes a second.
+    /// Reads a rate; `range` is in bytes per second.
     pub fn rate(&mut self, key: &str, range: RangeInclusive<f64>) -> Rate {
         self.get(key, Rate(*range.start())..=Rate(*range.end()))
     }
 
-    /// A count: a whole number without a unit.
+    /// Reads a count: a whole number without a unit.
     pub fn count<T>(&mut self, key: &str, range: RangeInclusive<T>) -> T
     where
         T: Copy + Into<u64> + TryFrom<u64>,
@@ -302,28 +304,28 @@ impl<'a> Section<'a> {
         T::try_from(self.get(key, low.into()..=high.into())).unwrap_or(low)
     }
 
-    /// A number without a unit.
+    /// Reads a number without a unit.
     pub fn number(&mut self, key: &str, range: RangeInclusive<f64>) -> f64 {
         self.get(key, range)
     }
 
-    /// A share, written in percent and returned as 0 to 1 (`16.3 %` is 0.163); `range` is in shares too.
+    /// Reads a share, written in percent and returned as 0 to 1 (`16.3 %` is 0.163); `range` is in shares too.
     pub fn share(&mut self, key: &str, range: RangeInclusive<f64>) -> f64 {
         self.get(key, Share(*range.start())..=Share(*range.end())).0
     }
 
-    /// A power in watts.
+    /// Reads a power in watts.
     pub fn watts(&mut self, key: &str, range: RangeInclusive<f64>) -> f64 {
         self.get(key, Watts(*range.start())..=Watts(*range.end())).0
     }
 
-    /// An energy in joules.
+    /// Reads an energy in joules.
     pub fn joules(&mut self, key: &str, range: RangeInclusive<f64>) -> f64 {
         self.get(key, Joules(*range.start())..=Joules(*range.end()))
             .0
     }
 
-    /// A price in US dollars with the date (year, or year and month) it was found.
+    /// Reads a price in US dollars, with its date (year, or year and month).
     pub fn price(&mut self, key: &str) -> (f64, String) {
         let Some(written) = self.figure(key, Dollars::HELP, &["date"]) else {
             return (0.0, String::new());
@@ -344,7 +346,7 @@ impl<'a> Section<'a> {
         (dollars, date.to_owned())
     }
 
-    /// A figure that is a text.
+    /// Reads a figure that is a text.
     pub fn text(&mut self, key: &str) -> String {
         const HELP: &str = "write a text in quotes";
         let Some(written) = self.figure(key, HELP, &[]) else {
@@ -359,7 +361,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of at least one text.
+    /// Reads a list of at least one text.
     pub fn texts(&mut self, key: &str) -> Vec<String> {
         const HELP: &str = "write a list of texts in quotes, such as [\"512\", \"4096\"]";
         let Some(written) = self.figure(key, HELP, &[]) else {
@@ -381,7 +383,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Yes or no.
+    /// Reads a flag.
     pub fn flag(&mut self, key: &str) -> bool {
         const HELP: &str = "write true or false without quotes";
         let Some(written) = self.figure(key, HELP, &[]) else {
@@ -393,7 +395,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// One of a few words; the first choice on a problem. `choices` must not be empty.
+    /// Reads one of a few words; returns the first choice on a problem. `choices` must not be empty.
     pub fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
         let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
         let help = format!("write one of {}", quoted(&words));
@@ -410,7 +412,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value if it is the quantity and within the range; otherwise a problem.
+    /// Returns the value if it has the right quantity and is within the range; otherwise a problem.
     fn check<Q: Quantity>(
         &self,
         key: &str,
@@ -445,7 +447,7 @@ impl<'a> Section<'a> {
         ));
     }
 
-    /// Notes a figure as the data sheet has it that its file names.
+    /// Records a figure as printed in the data sheet that its file names.
     fn note_of_sheet(&self, key: String, value: &Value, sheet: &str, layer: Layer<'_>) {
         self.note(Figure {
             key,
@@ -463,7 +465,8 @@ impl<'a> Section<'a> {
         self.findings.figures.borrow_mut().push(figure);
     }
 
-    /// A figure's value, after its kind and source have been checked and noted; `extra` attributes are required too.
+    /// Returns the value of a figure, after checking and recording its kind and source; `extra` attributes are also
+    /// required.
     fn figure(&mut self, key: &str, help: &str, extra: &[&str]) -> Option<Written<'a>> {
         let Some((layer, item)) = self.find(key) else {
             self.missing(key, help);
@@ -528,7 +531,7 @@ impl<'a> Section<'a> {
 }
 
 impl Drop for Section<'_> {
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that no getter has read.
     fn drop(&mut self) {
         for layer in &self.layers {
             for unknown in strangers(layer.table, &self.asked) {
@@ -539,7 +542,7 @@ impl Drop for Section<'_> {
     }
 }
 
-/// The value as the file has it, without quotes.
+/// Returns the value as in the file, without quotes.
 fn as_written(value: &Value) -> String {
     match value {
         Value::String(text) => text.value().clone(),

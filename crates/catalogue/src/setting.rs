@@ -1,4 +1,4 @@
-//! Settings of a drive that differ from what its file says, as a user of one run gives them.
+//! Drive settings that differ from the drive's file, as the user of one run gives them.
 
 use model::Span;
 use model::management::{LbaFormat, Refusal};
@@ -11,10 +11,10 @@ use text::problem::{Place, Problem, Problems, nearest};
 use text::quantity::{Quantity, Share};
 use text::toml::quoted;
 
-/// What is set; nothing unless given.
+/// Settings of a run; everything is optional.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Settings {
-    /// Figures of its file that are changed, whatever they mean.
+    /// Changed figures of the drive's file.
     pub figures: Vec<Change>,
     /// The governor's limit in watts.
     pub power_limit: Option<f64>,
@@ -22,20 +22,21 @@ pub struct Settings {
     pub lba_format: Option<LbaFormat>,
     /// SMART's Percentage Used.
     pub percentage_used: Option<f64>,
-    /// How long the drive has been on.
+    /// Time since power-on.
     pub uptime: Option<Span>,
-    /// Share of the capacity it was sold with that is kept back as spare area, 0 to 0.9.
+    /// Share of the sold capacity that is reserved as spare area, 0 to 0.9.
     pub overprovision: Option<f64>,
-    /// Share of what jobs see, from its beginning, that holds data; the rest is trimmed. Above 0, at most 1.
+    /// Share of the capacity that jobs see, from its beginning, that holds data; the rest is trimmed. Above 0, at
+    /// most 1.
     pub fill: Option<f64>,
-    /// How long it has served.
+    /// Time in service.
     pub age: Option<Age>,
-    /// The one volume of a pool that is meant, by its name.
+    /// Name of the one volume of a pool to use.
     pub volume: Option<String>,
 }
 
 impl Settings {
-    /// What is set, in words for a reader.
+    /// Returns the settings as text for readers.
     pub fn words(&self) -> Vec<String> {
         let power = self
             .power_limit
@@ -72,7 +73,7 @@ impl Settings {
     }
 }
 
-/// The drive of this name, or in the file at this path, with all settings that are given.
+/// Returns the drive of this name, or in the file at this path, with all given settings.
 ///
 /// # Errors
 /// As [`super::drive_with`] and [`DriveSheet::set`].
@@ -80,7 +81,7 @@ pub fn drive_as(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, P
     set_on(settings, |settings| drive_in(name_or_path, settings))
 }
 
-/// What is read with these settings, and then set.
+/// Reads a drive with these settings, then applies the remaining ones.
 pub(super) fn set_on(
     settings: &Settings,
     read: impl FnOnce(&Settings) -> Result<DriveSheet, Problems>,
@@ -92,11 +93,11 @@ pub(super) fn set_on(
 }
 
 impl DriveSheet {
-    /// Applies all settings that are given but the changed figures, which are its file's, and the condition of a pool's
-    /// members; to be called once on what the catalogue gave.
+    /// Applies all given settings except the changed figures, which belong to the drive's file, and the condition of
+    /// a pool's members. Call it once, on a drive as the catalogue returned it.
     ///
     /// # Errors
-    /// All of them that the drive does not have, each named as the option of the command line.
+    /// All settings that the drive does not support, each named as its command line option.
     pub fn set(&mut self, settings: &Settings) -> Result<(), Problems> {
         let mut problems = Vec::new();
         let mut note = |option: &str, result: Result<(), Refusal>, help: Option<String>| {
@@ -147,7 +148,7 @@ impl DriveSheet {
         Problems(problems).or(())
     }
 
-    /// Why the drive has no such volume, if one is meant that it does not have.
+    /// Returns a problem if the settings name a volume that the drive does not have.
     fn volume_problem(&self, settings: &Settings) -> Option<Problem> {
         let name = settings.volume.as_ref()?;
         let names = self.volumes();

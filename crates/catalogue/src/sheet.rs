@@ -1,4 +1,4 @@
-//! What has been read of a drive or host: the model's configuration, and every figure with its kind and source.
+//! Contents of a drive or host file: the model's configuration, and every figure with its kind and source.
 
 use model::host::{HostConfig, ProgramCosts};
 use model::management::Management;
@@ -9,12 +9,12 @@ use super::change::CHANGED;
 use super::pool::PoolSheet;
 use super::ratings::Ratings;
 
-/// What kind of figure it is.
+/// Origin of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// From the maker's specification.
     Spec,
-    /// Measured by somebody on a real drive.
+    /// Measured on a real drive.
     Measured,
     /// Set so that the model reproduces the source.
     Fitted,
@@ -23,10 +23,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, the best known first.
+    /// All kinds, the most certain first.
     pub const ALL: [Kind; 4] = [Kind::Spec, Kind::Measured, Kind::Fitted, Kind::Assumed];
 
-    /// The word for it in files and tables.
+    /// Returns the word in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Spec => "spec",
@@ -41,24 +41,24 @@ impl Kind {
     }
 }
 
-/// One figure of a drive or host, as written.
+/// One figure of a drive or host as written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     /// Dotted key, such as `xpoint.read`.
     pub key: String,
     /// The value as written, such as `6.9 us`.
     pub value: String,
-    /// Its kind.
+    /// Origin of the value.
     pub kind: Kind,
     /// Row ids of `figures.csv`, or the reason for an assumption.
     pub source: String,
-    /// A remark on it.
+    /// Optional remark.
     pub note: Option<String>,
-    /// When it held (prices).
+    /// Date for which it was valid (prices).
     pub date: Option<String>,
-    /// The file that says it.
+    /// File that contains the figure.
     pub file: String,
-    /// Whether that is another file than the drive's own: its family's, or the one of all drives.
+    /// Whether the figure comes from another file: the family's, or the one of all drives.
     pub inherited: bool,
 }
 
@@ -69,28 +69,28 @@ pub struct DriveSheet {
     pub id: String,
     /// Full name.
     pub name: String,
-    /// Who makes it.
+    /// Name of the manufacturer.
     pub maker: String,
-    /// The medium in a reader's words, such as `3D XPoint`.
+    /// The medium as shown to readers, such as `3D XPoint`.
     pub medium: String,
-    /// The family whose file it shares, if any.
+    /// The family whose file the drive shares, if any.
     pub family: Option<String>,
     /// Such as `HHHL card`.
     pub form_factor: String,
     /// Such as `PCIe 3.0 x4, NVMe`.
     pub interface: String,
-    /// Bytes a host can address.
+    /// Bytes that a host can address.
     pub capacity: u64,
-    /// What the model is built from, in the first of its LBA formats.
+    /// Configuration of the model, with the first LBA format.
     pub config: DriveConfig,
-    /// What its administrator may ask of it: LBA formats (the first is in use), power settings, temperature, retention.
+    /// Administrative properties: LBA formats (the first is in use), power settings, temperature, retention.
     pub management: Management,
-    /// What NVMe's Identify shows.
+    /// Strings of NVMe Identify.
     pub nvme: NvmeIdentity,
-    /// Whether it keeps through a loss of power what it has acknowledged, by capacitors or without a volatile cache; if
-    /// published.
+    /// Whether acknowledged data survives a power loss, through capacitors or because there is no volatile cache;
+    /// `None` if not published.
     pub power_loss_protection: Option<bool>,
-    /// I/O queues the drive offers.
+    /// I/O queues that the drive offers.
     pub io_queues: u16,
     /// Rated endurance in bytes written, if published.
     pub endurance_bytes: Option<u64>,
@@ -98,21 +98,21 @@ pub struct DriveSheet {
     pub warranty_years: Option<f64>,
     /// Price in US dollars, if published; its source and kind are those of the figure `price`.
     pub price_usd: Option<f64>,
-    /// When that was the price, such as `2017-11`.
+    /// Date of the price, such as `2017-11`.
     pub price_date: Option<String>,
-    /// How it was fitted to measurements of a user's, in a sentence; none for a drive that nobody fitted so.
+    /// Sentence that describes how the drive was fitted to a user's measurements; `None` if it was not.
     pub fit: Option<String>,
-    /// The maker's document that its own file takes its figures from, if it names one.
+    /// The maker's document from which its own file takes its figures, if named.
     pub sheet: Option<String>,
-    /// What its maker rates it at, if the file says.
+    /// Ratings of the maker, if the file gives them.
     pub ratings: Option<Ratings>,
-    /// Keys of the figures that a fit sets unless it is told which.
+    /// Keys of the figures that a fit sets by default.
     pub free: &'static [&'static str],
-    /// Every figure, in the order in which drives of this medium have them.
+    /// All figures, in the order of the keys of this medium.
     pub figures: Vec<Figure>,
-    /// The drives that a RAID-0 or a pool is made of, each once.
+    /// Drives of a RAID-0 or a pool, each once.
     pub members: Vec<DriveSheet>,
-    /// What is known of it as a pool, if it is one.
+    /// Properties as a pool, if it is one.
     pub pool: Option<PoolSheet>,
 }
 
@@ -123,23 +123,24 @@ pub struct HostSheet {
     pub id: String,
     /// Full name.
     pub name: String,
-    /// What the model is built from (how many queues it has, the drive says).
+    /// Configuration of the model (the number of queues comes from the drive).
     pub config: HostConfig,
-    /// Processors with as many cores each, for programs that are not bound to the drive's.
+    /// Number of processors with `config`'s cores each, for programs that are not bound to the drive's processor.
     pub sockets: u16,
-    /// What Aerospike's test costs there, if that is known.
+    /// Costs of Aerospike's ACT on this host, if known.
     pub act: Option<ProgramCosts>,
-    /// Every figure of the file, in its order.
+    /// All figures of the file, in its order.
     pub figures: Vec<Figure>,
 }
 
 impl DriveSheet {
-    /// The figure of this dotted key.
+    /// Returns the figure of this dotted key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)
     }
 
-    /// Its members, each by the name that `members.NAME.KEY` has: of a RAID-0 each drive once, of a pool each member.
+    /// Returns the members with their names in `members.NAME.KEY`: each drive of a RAID-0 once, each member of a
+    /// pool.
     pub fn named_members(&self) -> Vec<(&str, &DriveSheet)> {
         match (self.pool_config(), &self.pool) {
             (Some(config), Some(pool)) => {
@@ -151,12 +152,13 @@ impl DriveSheet {
         }
     }
 
-    /// The ratings that the model was made to meet, if it was.
+    /// Returns the ratings if the model was solved to meet them.
     pub fn ratings_met(&self) -> Option<&Ratings> {
         self.ratings.as_ref().filter(|ratings| ratings.met)
     }
 
-    /// How far a drive made from its data sheet is known, in words; `None` for others, and if a figure was changed.
+    /// Returns a sentence on how well a drive built from its data sheet is known; `None` for other drives, and if a
+    /// figure was changed.
     pub fn as_its_sheet_says(&self) -> Option<String> {
         let ratings = self.ratings_met()?.given.len();
         let changed = |figure: &Figure| figure.source == CHANGED.1;
@@ -169,19 +171,19 @@ impl DriveSheet {
         })
     }
 
-    /// Every figure of the drive and of its members.
+    /// Returns all figures of the drive and of its members.
     pub fn all_figures(&self) -> impl Iterator<Item = &Figure> {
         let of_members = self.members.iter().flat_map(|member| &member.figures);
         self.figures.iter().chain(of_members)
     }
 
-    /// Rated drive writes a day over the warranty, if both are published.
+    /// Returns the rated drive writes per day over the warranty, if both are published.
     pub fn drive_writes_per_day(&self) -> Option<f64> {
         let days = self.warranty_years? * 365.0;
         Some(self.endurance_bytes? as f64 / self.capacity as f64 / days)
     }
 
-    /// What of the dies is usable and what is spare; `None` for what has no dies.
+    /// Returns the spare area of the dies; `None` for a drive without dies.
     pub fn spare(&self) -> Option<Spare> {
         Some(Spare {
             raw_bytes: self.config.raw_bytes()?,
@@ -189,33 +191,33 @@ impl DriveSheet {
         })
     }
 
-    /// Price of a decimal gigabyte in US dollars, if a price is published.
+    /// Returns the price per decimal gigabyte in US dollars, if a price is published.
     pub fn usd_per_gb(&self) -> Option<f64> {
         Some(self.price_usd? / (self.capacity as f64 * 1e-9))
     }
 }
 
-/// Spare area: what the dies hold beyond what a host can address.
+/// Spare area: capacity of the dies beyond the capacity that a host can address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spare {
     /// Bytes of all dies.
     pub raw_bytes: u64,
-    /// Bytes a host can address.
+    /// Bytes that a host can address.
     pub usable_bytes: u64,
 }
 
 impl Spare {
-    /// Bytes beyond the usable ones.
+    /// Returns the bytes beyond the usable ones.
     pub fn bytes(&self) -> u64 {
         self.raw_bytes.saturating_sub(self.usable_bytes)
     }
 
-    /// Spare as a share of raw, 0 to 1.
+    /// Returns the spare area as a share of raw capacity, 0 to 1.
     pub fn share(&self) -> f64 {
         self.bytes() as f64 / self.raw_bytes.max(1) as f64
     }
 
-    /// Raw and spare "GB" where a die of 128 Gb counts as 16 GB, as reviewers count (S4-040 to S4-057): dies hold
+    /// Returns raw and spare "GB" with 16 GB per die of 128 Gb, as reviewers count (S4-040 to S4-057): dies hold
     /// binary gigabytes, hosts see decimal ones.
     pub fn nominal_gb(&self) -> (f64, f64) {
         let raw = self.raw_bytes as f64 / 1_073_741_824.0;

@@ -1,8 +1,8 @@
-//! A NAND drive as a smaller one that behaves alike, said in changed figures of its file: what fits into a page's memory,
-//! and what the command line takes as `--set`.
+//! A smaller NAND drive with the same behaviour, given as changed figures of its file. It fits into a page's memory,
+//! and the command line accepts the figures as `--set`.
 //!
-//! Rates and latencies stay within some percent of the whole drive's (docs/what-if.md). Left out: other media, and NAND
-//! drives in a pool, which are run as they are.
+//! Rates and latencies stay within a few percent of the whole drive's (docs/what-if.md). Not included: other media,
+//! and NAND drives in a pool; these run unchanged.
 
 use model::Span;
 use model::media::nand::NandConfig;
@@ -10,12 +10,12 @@ use model::media::{DriveConfig, Medium};
 
 use super::{Change, DriveSheet};
 
-/// A NAND drive larger than this (bytes) is run smaller.
+/// A NAND drive larger than this (bytes) is replaced by a smaller one.
 const LARGEST: u64 = 64_000_000_000;
 
 impl DriveSheet {
-    /// The configuration of about 64 GB that behaves as this drive, and the changed figures of its file that make it;
-    /// `None` of a drive that is not of NAND.
+    /// Returns a configuration of about 64 GB that behaves as this drive, and the changed figures that produce it;
+    /// `None` for a drive that is not NAND.
     pub fn smaller(&self) -> Option<(DriveConfig, Vec<Change>)> {
         let DriveConfig::Nand(whole) = &self.config else {
             return None;
@@ -26,7 +26,7 @@ impl DriveSheet {
     }
 }
 
-/// What makes the small drive of the whole one.
+/// Returns the changed figures that turn the whole drive into the small one.
 fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
     let (from, to) = (&whole.geometry, &small.geometry);
     let erase = |config: &NandConfig| config.timing.erase;

@@ -1,7 +1,7 @@
-//! `[volume]`: a volume of a cloud, or a virtual disk.
+//! `[volume]`: a cloud volume or a virtual disk.
 //!
-//! What a volume has no limit of, its file does not name. `[volume.instance]` is what the machine is limited to that it is
-//! attached to, if that is known.
+//! The file omits limits that the volume does not have. `[volume.instance]` gives the limits of the machine to which
+//! the volume is attached, if known.
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ fn up_to_ms(ms: u64) -> RangeInclusive<Span> {
     Span::ZERO..=Span::from_ms(ms)
 }
 
-/// Bytes a second of one I/O.
+/// Bytes per second of one I/O.
 const RATES: RangeInclusive<f64> = 1e6..=1e12;
 
 pub(super) const SECTION: MediumSection = MediumSection {
@@ -50,7 +50,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         limits: maybe_limits(section, "limits"),
         instance: maybe_limits(section, "instance"),
     };
-    // What is wrong only in combination; not worth saying while single figures are wrong.
+    // Contradictions between figures; not reported while single figures are wrong.
     if section.problems() == before {
         for problem in config.problems() {
             section.whole_problem(problem, "the figures contradict each other");
@@ -111,7 +111,7 @@ fn limits(section: &mut Section<'_>) -> Limits {
     }
 }
 
-/// The limit of this key, with `KEY_burst` and `KEY_credits` if it has credits.
+/// Reads the limit of this key, with `KEY_burst` and `KEY_credits` if it has credits.
 fn limit(
     section: &mut Section<'_>,
     key: &str,
@@ -180,13 +180,13 @@ mod tests {
         assert_eq!(found("gp3"), (Some(3_000), Some(125 << 20)));
         assert_eq!(found("io2"), (Some(256_000), Some(4_000 << 20)));
         assert_eq!(found("premium-ssd-v2"), (Some(3_000), Some(125_000_000)));
-        // 30 IOPS and 0.48 MiB/s for each of 500 GiB, over 6,000 and 240 MiB/s.
+        // 30 IOPS and 0.48 MiB/s per GiB for 500 GiB, plus 6,000 IOPS and 240 MiB/s.
         assert_eq!(found("pd-ssd"), (Some(21_000), Some(480 << 20)));
         assert_eq!(config("gp3", &[]).store.read, Span::from_us(600));
         assert_eq!(config("gp3", &[]).limits.io_size, 256 << 10);
     }
 
-    /// 5.4 million credits are half an hour of 3,000 IOPS, and a little more, as 300 go on coming.
+    /// 5.4 million credits last for half an hour at 3,000 IOPS, and slightly longer because 300 per second are added.
     #[test]
     fn credits_last_as_long_as_the_document_says() {
         let limit = config("gp2-100", &[]).limits.iops.expect("a limit");

@@ -1,6 +1,6 @@
 //! `[xpoint]`: a drive of 3D XPoint memory.
 //!
-//! Power is written as specifications give it, in watts at full speed; the model wants joules for each byte.
+//! Power is written as in specifications, in watts at full speed. The model needs joules per byte.
 
 use model::Span;
 use model::media::DriveConfig;
@@ -71,7 +71,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         format_die_bytes_per_second: format_rate,
     };
     config.power = power(&mut section.section("power"), &config);
-    // What is wrong only in combination; not worth saying while single figures are wrong.
+    // Contradictions between figures; not reported while single figures are wrong.
     if section.problems() == before {
         for problem in config.problems() {
             section.whole_problem(problem, "the figures contradict each other");
@@ -146,7 +146,7 @@ fn power(section: &mut Section<'_>, config: &XPointConfig) -> Power {
             let what = format!("active power for `{key}` is below idle power");
             section.problem(key, what, "give the whole drive's watts at full speed");
         }
-        // Full speed is that of the data path or of all groups of dies, whichever is slower.
+        // Full speed is the speed of the data path or of all groups of dies, whichever is lower.
         let unit = f64::from(UNIT);
         let path = 1e12 / paths[index].max(1) as f64;
         let medium = unit * f64::from(config.groups()) / units[index].seconds().max(1e-9);
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// The messages about a P4800X with `from` replaced.
+    /// Returns the messages about a P4800X with `from` replaced.
     fn complaints(from: &str, to: &str) -> String {
         assert!(OWN.contains(from), "{from} is not in the file");
         let text = OWN.replace(from, to);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(config.max_transfer, 131_072);
         assert_eq!(config.wear.protect_at_percent, 105.0);
         assert_eq!(config.wear.protected_bytes_per_second, 30_000_000);
-        // 30 drive writes a day for five years.
+        // 30 drive writes per day for five years.
         let endurance = config.wear.endurance_bytes as f64;
         assert!((endurance / (375e9 * 30.0 * 1825.0) - 1.0).abs() < 1e-6);
     }
@@ -233,7 +233,7 @@ mod tests {
             assert!((reading - read).abs() < 1e-6, "{name}: {reading}");
             assert!((writing - write).abs() < 1e-6, "{name}: {writing}");
         }
-        // A small module writes as fast as its die, not as its controller.
+        // The die limits the write rate of a small module, not the controller.
         let module = config("optane-memory-16");
         let speed = 4096.0 / module.unit_write().seconds();
         let writing = module.power.idle_watts + module.power.write_joules_per_byte * speed;

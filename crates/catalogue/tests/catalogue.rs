@@ -1,4 +1,4 @@
-//! The catalogue as users meet it: what is built in, what a file of their own may get wrong, and what they are told.
+//! The catalogue as users see it: built-in files, errors in a user's file, and their messages.
 
 use model::media::Medium;
 use std::fs;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const RAM_DISK: &str = include_str!("../../../catalogue/ram/ram-disk.toml");
 
-/// A drive file with only what it must have, and a place to break it.
+/// Returns a drive file with only the required keys, and with places to break it.
 fn drive_with(root: &str, ram: &str) -> String {
     format!(
         r#"name = "Test drive"
@@ -36,8 +36,8 @@ fn messages(text: &str) -> String {
     }
 }
 
-/// What the file itself has wrong is told with an unknown family, not after it; what may stand in the family is not
-/// called missing.
+/// Errors in the drive's own file are reported together with an unknown family, not after it. Keys that may be in the
+/// family are not reported as missing.
 #[test]
 fn an_unknown_family_hides_nothing_else() {
     let capacity = r#"family = "optane-sdd"
@@ -192,7 +192,7 @@ fn a_drive_takes_from_its_family_what_it_does_not_say() {
     assert_eq!(figure("warranty"), Some(("5 years", true)));
     assert_eq!(figure("capacity"), Some(("1 GB", false)));
 
-    // What is wrong in the family's file is told with the family's line.
+    // An error in the family's file is reported with the family's line.
     write(
         "shared.family.toml",
         String::from("[ram]\nper_command = 3\nrat = 4\n"),
@@ -206,7 +206,7 @@ fn a_drive_takes_from_its_family_what_it_does_not_say() {
     insta::assert_snapshot!(format!("{shown}\n\n---\n\n{nowhere}"));
 }
 
-/// A RAID-0 of these members, said to hold so much.
+/// Returns a RAID-0 of these members with the given capacity.
 fn raid(capacity: &str, members: &str) -> String {
     let root = format!(
         "capacity = {{ value = \"{capacity}\", kind = \"spec\", source = \"S4-016\" }}\n{FORMATS}"
@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(catalogue::drive_from_text("test.toml", &text).is_err());
     }
 
-    /// A right file with a piece cut out and another put in: read or refused, and refusals can be shown.
+    /// A valid file with one piece replaced: it is read or refused, and refusals can be displayed.
     #[test]
     fn a_damaged_file_is_read_or_refused(
         at in 0..RAM_DISK.len(),

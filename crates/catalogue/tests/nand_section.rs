@@ -1,4 +1,4 @@
-//! What is wrong with a NAND drive's file is said in one go, and figures that contradict each other are refused.
+//! All problems in a NAND drive's file are reported together, and contradictory figures are refused.
 
 use catalogue::drive_from_text;
 use model::media::Medium;

@@ -1,4 +1,4 @@
-//! Pools as users write them: files and expressions come to the same, and are told everything that is wrong with them.
+//! Pools as users write them: files and expressions are equivalent, and all problems are reported.
 
 use catalogue::DriveSheet;
 use model::media::{DriveConfig, Medium};
@@ -123,7 +123,7 @@ fn slices_lie_one_after_the_other() {
     assert_eq!(children("optavar"), of_var);
     let volumes = config.volumes();
     assert_eq!(volumes[1].name, "optavar");
-    // A MiB is for the slice's label, and the mirror keeps 8 KiB of the last that is whole.
+    // 1 MiB is for the slice's label, and the mirror keeps 8 KiB of the last whole MiB.
     assert_eq!(volumes[1].bytes, var - (2 << 20));
 }
 
@@ -230,7 +230,7 @@ nodes = 4
     ));
 }
 
-/// A cluster of two nodes as a file has it, with these tables at its end.
+/// Returns the file of a cluster of two nodes with these tables at its end.
 fn cluster(tables: &str) -> String {
     format!(
         "name = \"x\"\n[members]\nc = {{ drive = \"p5800x-400\" }}\nd = {{ drive = \"d7-p5510-3840\", count = 2 }}\n\
@@ -260,7 +260,7 @@ fn a_cluster_is_its_group_on_each_node() {
         ["node0.0.c", "node0.0.d.0", "node0.0.d.1", "node0.1.c"]
     );
     assert_eq!(names.len(), 12);
-    // A name of the file reaches all that it became, and so do the tables of the cluster.
+    // A name in the file reaches all its copies, and so do the tables of the cluster.
     let changes = [
         ("members.c.xpoint.power.idle", "2 W"),
         ("tier.group.destage_from", "50 %"),
@@ -470,7 +470,7 @@ fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
     let often = of(&format!("{drives}; like=open-cas, fill_at_miss=3)"));
     let often = often.passing.map(|it| (it.fill_at_miss, it.fill_from));
     assert_eq!(often, Some((3, 0.8)));
-    // Keys of a cleaner that there is not, and a cleaner that nobody knows.
+    // Keys of a cleaner that is not selected, and an unknown cleaner.
     let wrong = messages(catalogue::drive(
         "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; like=open-cas, clean_target=20%)",
     ));
@@ -514,7 +514,7 @@ fn an_intent_log_has_the_settings_of_zfs_and_figures_for_its_software() {
     assert_eq!((log.record, log.slog_bulk), (128 << 10, 64 << 20));
     assert_eq!(log.txg, Span::from_ms(5000));
     assert!(log.size > 15_000_000_000_000 && log.size < 16_000_000_000_000);
-    // What the software takes is told as what it is: assumed.
+    // Software costs are reported as assumed.
     let cpu: Vec<_> = plain
         .figures
         .iter()
@@ -552,7 +552,7 @@ fn what_makes_no_intent_log_is_told_with_its_place() {
     assert!(full.contains("leaves too little"), "{full}");
     let alone = wrong("raidz(4*p4801x-100)");
     assert!(alone.contains("main of an intent-log"), "{alone}");
-    // The one that it is, not the one above that lets it through.
+    // The problem names the raidz tier (`main`), not the tier above it.
     let below = wrong("read-cache(cache=p4801x-100, main=raidz(4*p4801x-100))");
     assert!(below.contains("main: its blocks may not"), "{below}");
     let few = wrong("intent-log(main=raidz(3*p4801x-100; parity=2))");

@@ -1,4 +1,4 @@
-//! A shrunk drive collects garbage as the whole one does.
+//! A shrunk drive collects garbage as the whole drive does.
 
 use model::media::{DriveConfig, Medium};
 
@@ -13,10 +13,10 @@ fn a_shrunk_nand_drive_keeps_its_spare_share() {
             };
             let [a, b] = [whole, small].map(|config| {
                 let shape = config.check().expect("a drive that can be");
-                // What garbage collection works with: all slots but the blocks kept free and half of the two open ones.
+                // Slots available to garbage collection: all except the free blocks and half of the two open blocks.
                 let kept = (config.collection.watermark.low + 1) * shape.block_slots * shape.dies;
                 let kept = f64::from(kept);
-                // And under writes the buffer is full of what is not on the medium.
+                // During writes the buffer is full of data that is not on the medium.
                 let buffered = config.buffer.bytes as f64 / 4096.0;
                 (f64::from(shape.slots()) - kept) / (f64::from(shape.logical) - buffered)
             });

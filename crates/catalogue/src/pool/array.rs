@@ -1,4 +1,4 @@
-//! `kind = "raid5"` and `kind = "raid6"`: chunks over all `members`, with one or two of parity in each stripe.
+//! `kind = "raid5"` and `kind = "raid6"`: chunks over all `members`, with one or two parity chunks in each stripe.
 
 use model::tier::{ArrayConfig, Kind};
 

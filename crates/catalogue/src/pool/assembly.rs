@@ -1,5 +1,5 @@
-//! From an outline to the model's configuration: names are looked up, slices laid out, tiers read from those that stand on
-//! nothing but drives upwards. What is wrong is told with its place, and all of it at once.
+//! Builds the model's configuration from an outline: looks up names, lays out slices, and reads tiers from the drives
+//! upwards. All problems are reported together, each with its place.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
@@ -17,12 +17,12 @@ use text::problem::nearest;
 use text::quantity::decimal;
 use text::toml::{SourceFile, quoted};
 
-/// What a name of the pool stands for.
+/// A named part of the pool: a member, a slice or a tier.
 struct Thing {
     name: String,
     at: At,
     what: What,
-    /// Who stands on it.
+    /// The tier that uses it.
     used_by: Option<String>,
 }
 
@@ -30,16 +30,16 @@ struct Thing {
 enum What {
     Member(u16),
     Slice(Target),
-    /// Number of its entry.
+    /// Index of the tier's entry.
     Tier(usize),
 }
 
-/// How far a tier has been read.
+/// Progress of reading a tier.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
     Unread,
     Reading,
-    /// Its number in the configuration, unless something is wrong with it.
+    /// Index of the tier in the configuration; `None` if the tier has a problem.
     Read(Option<u16>),
 }
 
@@ -54,24 +54,25 @@ pub(super) struct Assembly<'a> {
     tiers: Vec<TierConfig>,
     sheets: Vec<TierSheet>,
     capacities: Vec<u64>,
-    /// By entry: the number of its sheet.
+    /// By entry: the index of its sheet.
     sheet_of: Vec<Option<usize>>,
 }
 
-/// One tier that is being read: what a kind's reader asks.
+/// The tier that is being read, as the reader of its kind sees it.
 pub(super) struct TierReader<'t, 'a> {
-    /// Its settings and figures.
+    /// Settings and figures of the tier.
     pub(super) keys: Keys<'a>,
     assembly: &'t mut Assembly<'a>,
-    /// What the names in it have before them.
+    /// Prefix of the names in the tier.
     scope: &'a str,
-    /// What messages call it.
+    /// Name of the tier in messages.
     name: String,
     children: Vec<Target>,
     roles: Vec<Role>,
 }
 
-/// The configuration that the outline means, and what is known besides; `None` if something is wrong, which is recorded.
+/// Builds the configuration that the outline describes, and its sheet. If there is a problem, records it and returns
+/// `None`.
 pub(super) fn assemble(
     findings: &Findings,
     file: &SourceFile,
@@ -170,7 +171,8 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Slices of one entry are NAME.0 and so on if its members are named with a `*` or are several.
+    /// Names the slices of one entry NAME.0 and so on if there are several of them, or if their members are given
+    /// with a `*`.
     fn name_slices(&mut self) {
         let drives = self.drives;
         let mut ends = vec![0; drives.names.len()];
@@ -230,12 +232,12 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// What these names stand for; what stands for nothing is a problem of `who`.
+    /// Finds the parts with these names. For a name without a part, records a problem of `who`.
     fn resolve(&self, names: &[Named], who: &str) -> Vec<usize> {
         self.resolve_in("", names, who)
     }
 
-    /// The same of names in one of several parts of a cluster.
+    /// As `resolve`, in one part of a cluster.
     fn resolve_in(&self, scope: &str, names: &[Named], who: &str) -> Vec<usize> {
         let mut found = Vec::new();
         for name in names {
@@ -266,7 +268,7 @@ impl<'a> Assembly<'a> {
         found
     }
 
-    /// The tier of this entry, read if it has not been.
+    /// Returns the tier of this entry; reads it first if necessary.
     fn tier(&mut self, index: usize) -> Option<u16> {
         match self.progress[index] {
             Progress::Read(tier) => return tier,
@@ -323,7 +325,7 @@ impl<'a> Assembly<'a> {
             return None;
         }
         let sizes = self.sizes(&children);
-        // Sizes mean something only where every drive is known.
+        // Sizes are meaningful only if every drive is known.
         if self.findings.problems.borrow().is_empty() {
             for what in kind.problems(&sizes) {
                 let what = format!("tier.{}: {what}", entry.plain());
@@ -346,7 +348,7 @@ impl<'a> Assembly<'a> {
         Some((self.tiers.len() - 1) as u16)
     }
 
-    /// Bytes of each of these that what stands on them can use.
+    /// Returns the bytes of each target that a tier above can use.
     fn sizes(&self, targets: &[Target]) -> Vec<u64> {
         let size = |target: &Target| match *target {
             Target::Slice { bytes, .. } => bytes.saturating_sub(LABEL_BYTES),
@@ -355,7 +357,7 @@ impl<'a> Assembly<'a> {
         targets.iter().map(size).collect()
     }
 
-    /// What a thing is to the tier that stands on it, which is noted; `None` if it cannot be that.
+    /// Returns the target that a part is for the tier above, and records its use. `None` if the part cannot be used.
     fn target(&mut self, thing: usize, user: &str, at: &At) -> Option<Target> {
         if let Some(other) = &self.things[thing].used_by {
             let name = &self.things[thing].name;
@@ -383,7 +385,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// The tiers that are served: those named, or else those on which nothing stands.
+    /// Returns the served tiers: the named ones, or by default the topmost tiers.
     fn volumes(&mut self) -> Vec<u16> {
         let outline = self.outline;
         let mut served = Vec::new();
@@ -423,7 +425,8 @@ impl<'a> Assembly<'a> {
         volumes
     }
 
-    /// What nothing stands on, and is not served. Where something else is wrong that may be why.
+    /// Reports parts that no tier uses and that are not served. Skipped if there are other problems, because these
+    /// may be the cause.
     fn check_idle(&self) {
         if !self.findings.problems.borrow().is_empty() {
             return;
@@ -440,7 +443,7 @@ impl<'a> Assembly<'a> {
 }
 
 impl TierReader<'_, '_> {
-    /// Whether a role that has been read has a tier of such a kind.
+    /// Checks whether a role that has been read has a tier of such a kind.
     pub(super) fn has_child_of(&self, role: &str, is: impl Fn(&Kind) -> bool) -> bool {
         let mut first = 0;
         for one in &self.roles {
@@ -456,8 +459,8 @@ impl TierReader<'_, '_> {
         false
     }
 
-    /// What a role names becomes the tier's next children; returns the bytes that can be used of each. A role of which
-    /// there may be none need not be written.
+    /// Adds the parts that a role names to the children of the tier. Returns the usable bytes of each. A role whose
+    /// minimum is 0 may be absent.
     pub(super) fn children(
         &mut self,
         role: &'static str,
@@ -474,7 +477,7 @@ impl TierReader<'_, '_> {
         };
         let user = format!("`{}`", self.name);
         let found = self.assembly.resolve_in(self.scope, &names, &self.name);
-        // Names that stand for nothing have been told.
+        // Names without a part have already been reported.
         let told = found.is_empty() && !names.is_empty();
         if !told && !count.contains(&found.len()) {
             let what = format!("`{}.{role}` names {}", self.name, found.len());
@@ -499,7 +502,7 @@ impl TierReader<'_, '_> {
     }
 }
 
-/// Whether a name is what a pattern says, in which `*` stands for anything.
+/// Checks whether a name matches a pattern, in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else {
         return pattern == name;

@@ -1,8 +1,8 @@
-//! `[cluster]`, `[network]` and `[node]` of a file: several of all that it has besides, in nodes; and `kind = "cluster"`,
-//! what they become, which an expression writes by itself.
+//! `[cluster]`, `[network]` and `[node]` of a file: several copies of the rest of the file, in nodes. They become a
+//! tier of `kind = "cluster"`, which an expression can contain directly.
 //!
-//! What an owner chooses is a setting; what network, software and power supplies do is a figure, and nobody has published
-//! any of it for one product: the fallbacks are assumed.
+//! A setting is a choice of the owner. The behaviour of network, software and power supplies is a figure. None of
+//! these figures is published for a product: the fallbacks are assumed.
 
 use model::Span;
 use model::tier::{ClusterConfig, Kind as Tier, Network, Node, Reads};
@@ -122,8 +122,8 @@ fn node(keys: &mut Keys<'_>) -> Node {
     }
 }
 
-/// A file with `[cluster]` becomes one with as many of everything as there are groups on simulated nodes, and a tier above
-/// them. What is no number is told by the tier's own reader. Returns what names have before them now.
+/// Expands a file with `[cluster]`: one copy of everything per group on the simulated nodes, and a tier above the
+/// copies. The tier's own reader reports values that are not numbers. Returns the name prefixes of the copies.
 pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findings) -> Vec<String> {
     let Some(mut cluster) = outline.cluster.take() else {
         return Vec::new();
@@ -189,7 +189,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
     scopes
 }
 
-/// A whole number that is written for a key.
+/// Returns the whole number of a key.
 fn number(keys: &[Key], name: &str) -> Option<u64> {
     match &keys.iter().find(|it| it.name == name)?.form {
         Form::Value(value) => value.as_integer().and_then(|it| u64::try_from(it).ok()),
@@ -202,7 +202,7 @@ fn take(keys: &mut Vec<Key>, name: &str) -> Option<Key> {
     Some(keys.remove(index))
 }
 
-/// The tier that a node has; where it should be named, if it is not.
+/// Returns the tier that a node has; if it is not named, the place where it belongs.
 fn group(cluster: &mut ClusterEntry, outline: &Outline) -> Result<Named, At> {
     let key = take(&mut cluster.keys, "group").ok_or_else(|| cluster.at.clone())?;
     let text = match &key.form {
@@ -222,7 +222,7 @@ fn scoped(scope: &str, name: &Named) -> Named {
     }
 }
 
-/// All that a node's group consists of, once more, with names of its own.
+/// Copies all parts of a node's group, with a name prefix.
 fn copy(of: &Outline, scope: &str, to: &mut Outline) {
     let named = |name: &Named| scoped(scope, name);
     to.members.extend(of.members.iter().map(|it| MemberEntry {

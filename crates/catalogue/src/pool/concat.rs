@@ -1,4 +1,4 @@
-//! `kind = "concat"`: `members` one after the other.
+//! `kind = "concat"`: `members` concatenated.
 
 use model::tier::{ConcatConfig, Kind};
 

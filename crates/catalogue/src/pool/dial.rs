@@ -1,9 +1,9 @@
-//! What somebody may turn on a pool who has no file to edit: of each kind the settings and figures that matter most, with
+//! Pool settings that can be varied without a file: for each kind, the most important settings and figures, with
 //! values around the present one.
 //!
-//! Which keys there are, what they may be and what they are now is what the readers of the kinds say: each value offered
-//! has been read by them, as `--set tier.NAME.KEY=VALUE` is. Left out: keys that only matter together with others, and
-//! what the software of an intent log costs.
+//! The readers of the kinds define which keys exist, their allowed values and their present values. Each offered
+//! value has been read by them, as `--set tier.NAME.KEY=VALUE` is. Not included: keys that only matter together with
+//! others, and the software costs of an intent log.
 
 use model::Span;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::change::as_value;
 use crate::{Change, DriveSheet, Settings, drive_as};
 use text::quantity::{Bytes, Quantity, Share, split};
 
-/// By kind: what may be turned, in the order in which it is shown.
+/// By kind: the keys that can be varied, in display order.
 const OFFERED: [(&str, &[&str]); 6] = [
     ("mirror", &["reads"]),
     ("stripe", &["chunk"]),
@@ -48,21 +48,22 @@ const OFFERED: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Something that can be turned.
+/// A setting or figure that can be varied.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Dial {
-    /// What `--set` calls it: `tier.NAME.KEY`.
+    /// Key for `--set`: `tier.NAME.KEY`.
     pub key: String,
-    /// Its present value in words.
+    /// Present value as text.
     pub now: String,
-    /// All values, the present one among them: quantities from the least, words as they are defined.
+    /// All values, including the present one: quantities in ascending order, words in the order of their definition.
     pub values: Vec<String>,
     /// Whether the values are words without an order.
     pub words: bool,
 }
 
 impl DriveSheet {
-    /// What can be turned on this pool, which `settings` made; nothing if it is none, or cannot be had by its name.
+    /// Returns the keys that can be varied on this pool, which `settings` produced. Empty for a drive that is not a
+    /// pool, or for a pool that its name cannot load.
     pub fn dials(&self, settings: &Settings) -> Vec<Dial> {
         let (Some(config), Some(pool)) = (self.pool_config(), &self.pool) else {
             return Vec::new();
@@ -93,7 +94,7 @@ impl DriveSheet {
         dials
     }
 
-    /// The present value of a tier's setting or figure.
+    /// Returns the present value of a tier's setting or figure.
     fn now(&self, key: &str) -> Option<String> {
         let figure = self.figures.iter().find(|figure| figure.key == key);
         figure
@@ -112,7 +113,7 @@ impl DriveSheet {
             .next()
     }
 
-    /// Whether the pool can be had with this value.
+    /// Checks whether the pool accepts this value.
     fn takes(&self, settings: &Settings, key: &str, value: &str) -> bool {
         let mut settings = settings.clone();
         let change: Change = (key.to_owned(), value.to_owned());
@@ -122,7 +123,7 @@ impl DriveSheet {
     }
 }
 
-/// Values around a quantity in words, from the least, it among them.
+/// Returns values around a quantity given as text, in ascending order, including the quantity.
 fn around(now: &str) -> Vec<String> {
     let value = as_value(now);
     let mut all: Vec<(f64, String)> = if let Some(Share(share)) = Share::read(&value) {
@@ -142,15 +143,15 @@ fn around(now: &str) -> Vec<String> {
     } else {
         return Vec::new();
     };
-    // The present value comes last: of two that are the same it is the one that stays.
+    // The present value comes last, so that of two equal values the present one remains.
     all.reverse();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     all.dedup_by(|(b, _), (a, _)| (*a - *b).abs() <= 1e-9 * a.abs());
     all.into_iter().map(|(_, words)| words).collect()
 }
 
-/// A size in words, and the most that it can become: what words do not say to the unit is the size of a device, of which
-/// there is no more.
+/// Parses a size and returns it with its upper limit. A size whose text is rounded to its unit is the size of a
+/// device, and is its own limit.
 fn size(now: &str) -> Option<(u64, u64)> {
     if let Some(bytes) = bytes_of(&as_value(now)) {
         let is_round = bytes.is_multiple_of(4096);
@@ -161,7 +162,7 @@ fn size(now: &str) -> Option<(u64, u64)> {
     (number >= 1.0).then_some((whole, whole))
 }
 
-/// Nothing, and powers of two up to sixteen times less and more; around `else_around` if there is nothing now.
+/// Returns zero, and powers of two from 1/16 to 16 times `now`; around `else_around` if `now` is zero.
 fn octaves(now: u64, else_around: u64) -> impl Iterator<Item = u64> {
     let middle = match now {
         0 => else_around,
@@ -174,7 +175,7 @@ fn octaves(now: u64, else_around: u64) -> impl Iterator<Item = u64> {
     [0].into_iter().chain(steps)
 }
 
-/// Nothing, and 1, 2 and 5 in the decades around; around a millisecond if there is nothing now.
+/// Returns zero, and 1, 2 and 5 in the decades around `now`; around 1 ms if `now` is zero.
 fn decades(now: u64) -> impl Iterator<Item = u64> {
     let decade = 10u64.pow(match now {
         0 => 6,

@@ -5,30 +5,31 @@
 //! part    = [ ROLE "=" ] [ COUNT "*" ] ( pool | DRIVE )
 //! setting = KEY "=" VALUE
 //! ```
-//! A part without a role is one of `members`. DRIVE is a name of the catalogue or the path of a file. A drive that occurs
-//! once is called as it is, several DRIVE.0, DRIVE.1 and so on in the order in which they are written; a tier is called
-//! by its role, or else by its kind. What cannot be written: names with one of `*=,;()` in them.
+//! A part without a role is one of `members`. DRIVE is a name of the catalogue or the path of a file. A drive that
+//! occurs once keeps its name. Drives that occur several times are named DRIVE.0, DRIVE.1 and so on, in the order of
+//! the expression. A tier has the name of its role, or by default of its kind. Names that contain one of `*=,;()` are
+//! not allowed.
 
 use super::outline::{At, Form, Key, MemberEntry, Named, Outline, TierEntry};
 use crate::change::as_value;
 use text::problem::Problem;
 use text::toml::SourceFile;
 
-/// So many pools within each other: more is a mistake, and would end the program.
+/// Maximum nesting of pools. A deeper expression is a mistake, and would overflow the stack.
 const DEEPEST: usize = 16;
-/// Most drives.
+/// Maximum number of drives.
 const MOST: usize = 1024;
 
-/// Whether these words are an expression and not a name or a path.
+/// Checks whether the text is an expression and not a name or a path.
 pub(super) fn is_expression(words: &str) -> bool {
     let before = words.split('(').next().unwrap_or_default();
     words.contains('(') && !before.contains(['/', '\\']) && !before.ends_with(".toml")
 }
 
-/// What the expression says.
+/// Parses the expression into an outline.
 ///
 /// # Errors
-/// The first place that makes no sense.
+/// The first syntax error, with its place.
 pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
     let mut words = Words { file, at: 0 };
     let part = words.part(0)?;
@@ -49,7 +50,7 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
         return Err(file.problem(None, String::from("too many drives or tiers"), Some(help)));
     }
     let mut drives: Vec<Numbered> = drives.into_iter().map(Numbered::from).collect();
-    // Two files of one name in different folders.
+    // Two files of the same name in different folders.
     for index in 1..drives.len() {
         let (before, rest) = drives.split_at_mut(index);
         let alike = before.iter().filter(|it| it.plain == rest[0].plain).count();
@@ -81,11 +82,11 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
     Ok(expanded.outline)
 }
 
-/// A part as written.
+/// A parsed part.
 struct Part {
     role: Option<Named>,
     count: usize,
-    /// The drive, or the kind.
+    /// Name of the drive, or of the kind.
     name: Named,
     what: What,
 }
@@ -99,7 +100,7 @@ enum What {
 }
 
 impl Part {
-    /// What it is called where it is alone.
+    /// Returns the name that the part has if it occurs once.
     fn called(&self) -> String {
         match (&self.what, &self.role) {
             (What::Pool { .. }, Some(role)) => role.text.clone(),
@@ -108,7 +109,7 @@ impl Part {
         }
     }
 
-    /// How many drives and tiers of each name there are, `times` this one.
+    /// Counts the drives and tiers by name; this part occurs `times` times.
     fn count(
         &self,
         times: usize,
@@ -139,13 +140,13 @@ impl Part {
     }
 }
 
-/// One name of which there may be several.
+/// A name that may occur several times.
 struct Numbered {
-    /// As written.
+    /// Text in the expression.
     text: String,
-    /// Of a path, the file's stem.
+    /// For a path, the stem of its file name.
     plain: String,
-    /// What it is called.
+    /// Name in the pool.
     called: String,
     first: At,
     count: usize,
@@ -183,7 +184,7 @@ struct Expanded {
 }
 
 impl Expanded {
-    /// Adds a part as often as it says, and what is within it; returns the names.
+    /// Adds a part and its contents as often as its count; returns the names.
     fn add(&mut self, part: &Part) -> Vec<Named> {
         let mut names = Vec::new();
         let called = part.called();
@@ -245,7 +246,7 @@ fn numbered(all: &mut [Numbered], text: &str) -> String {
     found.map(Numbered::next).unwrap_or_default()
 }
 
-/// What separates words.
+/// Separators of words.
 const SIGNS: [char; 6] = ['*', '=', ',', ';', '(', ')'];
 
 struct Words<'a> {
@@ -269,7 +270,7 @@ impl Words<'_> {
             .problem(Some(start..end), what, Some(help.to_owned()))
     }
 
-    /// The next sign, if it is this one.
+    /// Consumes the next separator if it is this one.
     fn sign(&mut self, sign: char) -> bool {
         let rest = &self.file.text[self.at..];
         let blank = rest.len() - rest.trim_start().len();
@@ -280,7 +281,7 @@ impl Words<'_> {
         found
     }
 
-    /// Words up to the next sign.
+    /// Returns the text up to the next separator.
     fn word(&mut self, signs: &[char]) -> Option<Named> {
         let rest = &self.file.text[self.at..];
         let until = rest.find(signs).unwrap_or(rest.len());
@@ -332,7 +333,7 @@ impl Words<'_> {
         })
     }
 
-    /// What is within brackets.
+    /// Parses the content of the brackets.
     fn inside(&mut self, depth: usize) -> Result<What, Problem> {
         let mut parts = vec![self.part(depth)?];
         while self.sign(',') {

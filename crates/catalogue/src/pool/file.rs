@@ -1,4 +1,4 @@
-//! A pool's file: TOML with members, slices and tiers, as an outline.
+//! Reader of a pool file: TOML with members, slices and tiers becomes an outline.
 
 use toml_edit::{Item, TableLike, Value};
 
@@ -11,10 +11,10 @@ use text::problem::Problem;
 use text::quantity::{Bytes, Quantity};
 use text::toml::{Cursor, Page, SourceFile, key_span, parse, span_of};
 
-/// Most drives of one kind.
+/// Maximum number of drives of one kind.
 const MOST: u64 = 1024;
 
-/// Whether this is the text of a pool and not of a drive.
+/// Checks whether the text describes a pool and not a drive.
 pub(super) fn is_pool(file: &SourceFile) -> bool {
     parse(file).is_ok_and(|document| {
         let has = |key: &str| document.get(key).is_some_and(Item::is_table_like);
@@ -22,7 +22,7 @@ pub(super) fn is_pool(file: &SourceFile) -> bool {
     })
 }
 
-/// What the file says, and what is wrong with how it says it.
+/// Reads the file into an outline, with the problems of its form.
 pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
     let document = match parse(file) {
         Ok(document) => document,
@@ -50,7 +50,7 @@ pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
     (outline, page.problems.into_inner())
 }
 
-/// The tables in a table of tables, each with its name.
+/// Returns the tables in a table of tables, each with its name.
 fn tables<'a>(root: &mut Cursor<'a>, key: &'static str) -> Vec<(String, At, &'a dyn TableLike)> {
     let Some(item) = root.item(key) else {
         return Vec::new();
@@ -82,7 +82,7 @@ fn tables<'a>(root: &mut Cursor<'a>, key: &'static str) -> Vec<(String, At, &'a 
     found
 }
 
-/// Names with their places: a list of texts, or one text.
+/// Reads names with their places: a list of texts, or one text.
 fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Named> {
     let places: Vec<At> = match cursor.value(key) {
         Some(Value::Array(array)) => array.iter().map(Value::span).collect(),
@@ -101,7 +101,7 @@ fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Named> {
     texts.map(named).collect()
 }
 
-/// `[cluster]`, and what belongs to it.
+/// Reads `[cluster]` and its tables.
 fn cluster(root: &mut Cursor<'_>) -> Option<ClusterEntry> {
     if !root.has("cluster") {
         return None;
@@ -165,7 +165,7 @@ fn slice(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Sl
         if bytes.is_none() {
             cursor.wrong(key, format!("`{key}` is no size"), Bytes::HELP);
         }
-        // In whole blocks, as drives have them.
+        // In whole blocks, as for drives.
         bytes.map(|bytes| bytes / 4096 * 4096)
     };
     SliceEntry {

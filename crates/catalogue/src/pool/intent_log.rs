@@ -1,6 +1,6 @@
-//! `kind = "intent-log"`: a volume of ZFS, with `main` and, if it has one, `log`.
+//! `kind = "intent-log"`: a volume of ZFS, with `main` and an optional `log`.
 //!
-//! What its owner chooses has ZFS's names and defaults; what the software takes are figures, in a table `cpu`.
+//! Settings have ZFS's names and defaults. Software costs are figures, in a table `cpu`.
 
 use model::Span;
 use model::tier::{IntentLogConfig, Kind, LogCpu, LogScale, Logbias, SyncPolicy};
@@ -22,7 +22,8 @@ const TIB: u64 = 1 << 40;
 fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     let main = tier.children("main", 1..=1).first().copied().unwrap_or(0);
     tier.children("log", 0..=32);
-    // Its blocks may not be changed in place, and ZFS refuses one too: "log devices can be mirrored, raidz is not supported".
+    // Blocks of a raidz cannot be changed in place. ZFS also refuses raidz here: "log devices can be mirrored, raidz
+    // is not supported".
     if tier.has_child_of("log", |kind| matches!(kind, Kind::Raidz(_))) {
         tier.keys.problem(
             "log",
@@ -62,15 +63,15 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
         cpu: cpu(&mut keys.section("cpu")),
         scale: LogScale::default(),
     };
-    // As much as leaves room for what is written anew, unless the owner wants less.
+    // The default leaves space for rewritten records.
     let most = config.most_bytes(main);
     let size = keys.bytes("size", 4 * KIB..=1024 * TIB, most.max(4 * KIB));
     config.size = size / record * record;
     Kind::IntentLog(config)
 }
 
-/// What the software takes. No source says it of itself: until figures are fitted they are guesses between which the sum of
-/// a 4 KiB write that is committed is what others have measured together.
+/// Reads the software costs. No source gives them individually. Until they are fitted they are assumed: their sum for
+/// a committed 4 KiB write equals published measurements.
 fn cpu(keys: &mut Keys<'_>) -> LogCpu {
     let assumed = |value, source| Fallback {
         value,

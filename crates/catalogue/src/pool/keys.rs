@@ -1,9 +1,9 @@
-//! A cursor over what one tier says about itself: settings that its owner chooses, and figures of the world.
+//! A cursor over the keys of one tier: settings that the owner chooses, and figures of hardware and software.
 //!
-//! A setting is written plainly (`chunk = "512 KiB"`) and has a default. A figure of the world (what software costs, when
-//! a product begins to throttle) is written with its kind and source, and so is its default; written plainly, as on the
-//! command line, it counts as assumed. On a problem a getter records it and returns the default. A key that nobody asked
-//! for is reported when the cursor is dropped.
+//! A setting is written plainly (`chunk = "512 KiB"`) and has a default. A figure (the cost of software, the level at
+//! which a product begins to throttle) is written with its kind and source, and so is its default. A figure written
+//! plainly, as on the command line, counts as assumed. On a problem a getter records the problem and returns the
+//! default. Dropping the cursor reports the keys that no getter has read.
 
 #![allow(dead_code, reason = "the kinds that need most of it come one by one")]
 
@@ -21,44 +21,44 @@ use text::problem::nearest;
 use text::quantity::{Bytes, Quantity, Rate, Share, Watts};
 use text::toml::{SourceFile, quoted};
 
-/// A figure of the world that a file need not say.
+/// Default of an optional figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fallback {
-    /// As a file would write it, such as `5 ms`.
+    /// Value as in a file, such as `5 ms`.
     pub(super) value: &'static str,
-    /// Its kind.
+    /// Kind, such as `assumed`.
     pub(super) kind: Kind,
-    /// Its source, or the reason for an assumption.
+    /// Source, or the reason for an assumption.
     pub(super) source: &'static str,
 }
 
-/// A cursor over the keys of a tier, or of a table in it. See the head of this file.
+/// A cursor over the keys of a tier, or of a table in it; see the module description.
 pub(super) struct Keys<'a> {
     findings: &'a Findings,
     file: &'a SourceFile,
-    /// What messages call it, such as `tier.tank`.
+    /// Name in messages, such as `tier.tank`.
     path: String,
     keys: &'a [Key],
     at: At,
     asked: BTreeSet<String>,
-    /// Number of the tier's entry, and how much of `path` is its name.
+    /// Index of the tier's entry, and the length of its name in `path`.
     tier: (usize, usize),
-    /// Every setting as it is now, for who shows the pool.
+    /// All present settings, for callers that display the pool.
     settings: &'a RefCell<Vec<Noted>>,
 }
 
-/// A setting as it is now.
+/// A present setting.
 pub(super) struct Noted {
-    /// The tier's entry.
+    /// Index of the tier's entry.
     pub(super) tier: usize,
-    /// Below the tier.
+    /// Key below the tier.
     pub(super) key: String,
     pub(super) value: String,
-    /// All that it can be, if it is one of a few words.
+    /// All allowed values, if the setting is one of a few words.
     pub(super) words: Vec<String>,
 }
 
-/// Sizes as fio and its kind write them, in powers of 1024.
+/// Parses sizes as fio writes them, in powers of 1024.
 fn binary(text: &str) -> Option<u64> {
     let last = text.chars().last()?.to_ascii_lowercase();
     let power = "kmgt".find(last)? as u32 + 1;
@@ -66,7 +66,7 @@ fn binary(text: &str) -> Option<u64> {
     number.checked_mul(1024u64.pow(power))
 }
 
-/// Bytes as files (`512 KiB`) and command lines (`512k`) write them.
+/// Parses bytes as files (`512 KiB`) and command lines (`512k`) write them.
 pub(super) fn bytes_of(value: &Value) -> Option<u64> {
     match Bytes::read(value) {
         Some(Bytes(bytes)) => Some(bytes),
@@ -108,18 +108,18 @@ impl<'a> Keys<'a> {
         format!("{}.{key}", self.path)
     }
 
-    /// Whether the key is written.
+    /// Checks whether the key is present.
     pub(super) fn has(&mut self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
-    /// Records that a key's value is wrong although its form is right, or that the key is missing.
+    /// Records that the value of a key is invalid although its form is correct, or that the key is missing.
     pub(super) fn problem(&mut self, key: &str, what: impl Into<String>, help: impl Into<String>) {
         let at = self.find(key).and_then(|it| it.at.clone());
         self.record(at.or_else(|| self.at.clone()), what.into(), help.into());
     }
 
-    /// The table of this key; an empty one if it is not written.
+    /// Returns the table of this key; an empty one if the key is absent.
     pub(super) fn section(&mut self, key: &str) -> Keys<'a> {
         let path = self.full(key);
         let found = self.find(key);
@@ -143,7 +143,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// The names that a key gives, if it is written: of members, slices or tiers.
+    /// Returns the names that a key gives, of members, slices or tiers; `None` if the key is absent.
     pub(super) fn names(&mut self, key: &str) -> Option<Vec<Named>> {
         let found = self.find(key)?;
         let named = |value: &Value| {
@@ -166,7 +166,7 @@ impl<'a> Keys<'a> {
         Some(names.unwrap_or_default())
     }
 
-    /// The value that a plain key has; a setting that names things or has keys below it is a problem.
+    /// Returns the value of a plain key. A setting that names parts or has keys below it is a problem.
     fn plain(&mut self, key: &str, help: &str) -> Option<&'a Value> {
         match &self.find(key)?.form {
             Form::Value(value) => Some(value),
@@ -188,14 +188,14 @@ impl<'a> Keys<'a> {
         });
     }
 
-    /// Notes all that the setting just read can be.
+    /// Records the allowed words of the last setting.
     fn note_words(&self, words: &[&str]) {
         if let Some(noted) = self.settings.borrow_mut().last_mut() {
             noted.words = words.iter().map(ToString::to_string).collect();
         }
     }
 
-    /// A setting that `read` understands, `allowed` finds right and `show` writes.
+    /// Reads a setting: `read` parses the value, `allowed` checks it and `show` prints it.
     fn setting<T: Copy>(
         &mut self,
         key: &str,
@@ -218,7 +218,7 @@ impl<'a> Keys<'a> {
         value
     }
 
-    /// Any quantity within `range`.
+    /// Reads any quantity within `range`.
     pub(super) fn get<Q: Quantity>(
         &mut self,
         key: &str,
@@ -235,7 +235,7 @@ impl<'a> Keys<'a> {
         self.setting(key, default, &help, read, Q::show)
     }
 
-    /// A size in bytes.
+    /// Reads a size in bytes.
     pub(super) fn bytes(&mut self, key: &str, range: RangeInclusive<u64>, default: u64) -> u64 {
         let show = |bytes| Bytes(bytes).show();
         let help = format!(
@@ -248,23 +248,23 @@ impl<'a> Keys<'a> {
         self.setting(key, default, &help, read, show)
     }
 
-    /// A time.
+    /// Reads a time.
     pub(super) fn span(&mut self, key: &str, range: RangeInclusive<Span>, default: Span) -> Span {
         self.get(key, range, default)
     }
 
-    /// A share of a whole, written in percent and returned as 0 to 1.
+    /// Reads a share, written in percent and returned as 0 to 1.
     pub(super) fn share(&mut self, key: &str, range: RangeInclusive<f64>, default: f64) -> f64 {
         let shares = Share(*range.start())..=Share(*range.end());
         self.get(key, shares, Share(default)).0
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn count(&mut self, key: &str, range: RangeInclusive<u64>, default: u64) -> u64 {
         self.get(key, range, default)
     }
 
-    /// Yes or no.
+    /// Reads a flag.
     pub(super) fn flag(&mut self, key: &str, default: bool) -> bool {
         let help = "write true or false, without quotes";
         let flag = self.setting(key, default, help, Value::as_bool, |it| it.to_string());
@@ -272,7 +272,7 @@ impl<'a> Keys<'a> {
         flag
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(super) fn choice<T: Copy + PartialEq>(
         &mut self,
         key: &str,
@@ -294,7 +294,7 @@ impl<'a> Keys<'a> {
         choice
     }
 
-    /// A figure of the world: any quantity within `range`.
+    /// Reads a figure: any quantity within `range`.
     pub(super) fn figure<Q: Quantity>(
         &mut self,
         key: &str,
@@ -326,7 +326,7 @@ impl<'a> Keys<'a> {
         value.unwrap_or(fallback)
     }
 
-    /// A figure's value as written, if it is, with its kind and source noted.
+    /// Returns the written value of a figure and records its kind and source; `None` if the figure is absent.
     fn stated(&mut self, key: &str, figure: &mut Figure) -> Option<Value> {
         let found = self.find(key)?;
         let value = match &found.form {
@@ -367,7 +367,7 @@ impl<'a> Keys<'a> {
         Some(value)
     }
 
-    /// An attribute of a figure that must be there.
+    /// Reads a required attribute of a figure.
     fn word<T>(&mut self, key: &str, help: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.plain(key, help).and_then(Value::as_str);
         let value = text.filter(|it| !it.trim().is_empty()).and_then(read);
@@ -381,7 +381,7 @@ impl<'a> Keys<'a> {
         value
     }
 
-    /// A figure of the world that is a rate; `range` in bytes a second.
+    /// Reads a figure that is a rate; `range` in bytes per second.
     pub(super) fn rate(
         &mut self,
         key: &str,
@@ -391,7 +391,7 @@ impl<'a> Keys<'a> {
         self.figure(key, Rate(*range.start())..=Rate(*range.end()), default)
     }
 
-    /// A figure of the world that is a power; `range` in watts.
+    /// Reads a figure that is a power; `range` in watts.
     pub(super) fn watts(
         &mut self,
         key: &str,
@@ -404,7 +404,7 @@ impl<'a> Keys<'a> {
 }
 
 impl Drop for Keys<'_> {
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that no getter has read.
     fn drop(&mut self) {
         for key in self.keys {
             if self.asked.contains(&key.name) {

@@ -1,4 +1,4 @@
-//! The drives of a pool: loaded by name or path, with what the pool and whoever runs it change of their figures.
+//! Drives of a pool: loaded by name or path, with the figures that the pool and the user of the run change.
 
 use model::media::DriveConfig;
 
@@ -13,15 +13,15 @@ use text::toml::SourceFile;
 #[derive(Default)]
 pub(super) struct Drives {
     pub(super) names: Vec<String>,
-    /// Where each is written.
+    /// Place of each member in the text.
     pub(super) places: Vec<At>,
-    /// What each is made of, unless something is wrong with it.
+    /// Configuration of each member; `None` if it has a problem.
     pub(super) configs: Vec<Option<DriveConfig>>,
-    /// Which of the sheets it has: drives that are alike share one.
+    /// Index of each member's sheet: equal drives share one.
     pub(super) sheets: Vec<Option<usize>>,
 }
 
-/// Loads the members in the condition that is set; `changes` are those of their figures, as `members.NAME.KEY`.
+/// Loads the members in the given condition; `changes` are changed figures of members, as `members.NAME.KEY`.
 pub(super) fn load(
     (findings, file): (&Findings, &SourceFile),
     outline: &Outline,
@@ -31,17 +31,17 @@ pub(super) fn load(
     let mut drives = Drives::default();
     let mut used = vec![false; changes.len()];
     for entry in &outline.members {
-        // Those of this entry that have been read, each with its changes.
+        // Members of this entry that have been read, each with its changes.
         let mut known: Vec<(Vec<Change>, Option<usize>)> = Vec::new();
         let mut failed = false;
         for name in names(entry) {
             let mut own = entry.set.clone();
             for ((key, value), used) in changes.iter().zip(&mut used) {
                 let of = |name: &str| of_member(key, name);
-                // A group's name reaches all of it; no figure's key begins with a number.
+                // The name of an entry applies to all its members; no key of a figure begins with a digit.
                 let all =
                     of(&entry.name.text).filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()));
-                // In a cluster what the file calls it is the same in each of its parts.
+                // In a cluster, the name in the file applies to each copy.
                 let plain = of(&name[entry.scope.len()..]);
                 let plain = plain.or_else(|| {
                     of(entry.plain()).filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()))
@@ -55,7 +55,7 @@ pub(super) fn load(
             let sheet = match found {
                 Some((_, sheet)) => *sheet,
                 None => {
-                    // What is wrong with one of several that differ in a figure is told once.
+                    // If several members differ in a figure, a problem with them is reported once.
                     let settings = settings_of(findings, settings, &own).filter(|_| !failed);
                     let sheet = settings.and_then(|settings| {
                         let sheet = read((findings, file), entry, home, &settings.figures)?;
@@ -87,7 +87,7 @@ pub(super) fn load(
     drives
 }
 
-/// NAME, or NAME.0 and so on.
+/// Returns NAME, or NAME.0 and so on.
 fn names(entry: &MemberEntry) -> Vec<String> {
     let name = &entry.name.text;
     match entry.count {
@@ -96,13 +96,13 @@ fn names(entry: &MemberEntry) -> Vec<String> {
     }
 }
 
-/// The key inside the member, of a key `members.NAME.KEY`.
+/// Returns the key inside the member, from a key `members.NAME.KEY`.
 fn of_member<'a>(key: &'a str, name: &str) -> Option<&'a str> {
     let rest = key.strip_prefix("members.")?.strip_prefix(name)?;
     rest.strip_prefix('.')
 }
 
-/// What is set on a member with these changes.
+/// Returns the settings of a member with these changes.
 fn settings_of(findings: &Findings, settings: &Settings, own: &[Change]) -> Option<Settings> {
     let settings = settings.of_member(own);
     settings
@@ -110,7 +110,7 @@ fn settings_of(findings: &Findings, settings: &Settings, own: &[Change]) -> Opti
         .ok()
 }
 
-/// The member in the condition that is set, unless it cannot be.
+/// Returns the member in the given condition, unless this is impossible.
 fn in_condition(
     findings: &Findings,
     mut sheet: DriveSheet,
@@ -122,7 +122,7 @@ fn in_condition(
     fine.then_some(sheet)
 }
 
-/// Keeps a sheet, or finds the one that is like it.
+/// Stores a sheet, or finds an equal one; returns its index.
 fn kept(findings: &Findings, sheet: DriveSheet) -> usize {
     let mut sheets = findings.members.borrow_mut();
     let known = sheets.iter().position(|known| *known == sheet);

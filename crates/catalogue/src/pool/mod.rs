@@ -1,9 +1,8 @@
-//! Pools of drives as written: in a TOML of their own, or as an expression on a command line.
+//! Pools of drives as written: in a TOML file of their own, or as an expression on a command line.
 //!
-//! Both become an outline (`outline.rs`), and from there on there is one way: members are loaded (`members.rs`), names
-//! looked up and tiers read (`assembly.rs`), each by the reader of its kind. To add a kind: a file here with a
-//! [`KindReader`], and its line in [`KINDS`]. A file's `[cluster]` makes several
-//! of all the rest (`cluster.rs`).
+//! Both become an outline (`outline.rs`) and then follow the same path: members are loaded (`members.rs`), names
+//! looked up and tiers read (`assembly.rs`), each by the reader of its kind. To add a kind, add a file here with a
+//! [`KindReader`], and its line in [`KINDS`]. A file's `[cluster]` copies all other parts of the file (`cluster.rs`).
 
 mod array;
 mod assembly;
@@ -41,16 +40,16 @@ pub use self::dial::Dial;
 pub use self::sheet::{PoolSheet, Role, TierSheet};
 pub use self::written::text_of_expression;
 
-/// What reads one kind of tier.
+/// Reader of one kind of tier.
 struct KindReader {
-    /// The kind's word.
+    /// Word in files and expressions.
     word: &'static str,
-    /// Reads its roles, in the order that the model gives its children a meaning, and its settings. What it returns after
-    /// a problem is thrown away.
+    /// Reads the roles, in the order in which the model numbers its children, and the settings. The result after a
+    /// problem is discarded.
     read: fn(&mut TierReader<'_, '_>) -> Kind,
 }
 
-/// The kinds there are.
+/// Readers of all kinds of tiers.
 const KINDS: &[KindReader] = &[
     mirror::READER,
     stripe::READER,
@@ -69,20 +68,20 @@ fn kind_words() -> String {
     quoted(&words)
 }
 
-/// Whether these words are an expression and not a name or a path.
+/// Checks whether the text is an expression and not a name or a path.
 pub(super) fn is_expression(words: &str) -> bool {
     expression::is_expression(words)
 }
 
-/// Whether a file is a pool's and not a drive's.
+/// Checks whether a file describes a pool and not a drive.
 pub(super) fn is_pool(file: &SourceFile) -> bool {
     file::is_pool(file)
 }
 
-/// The pool of an expression, with figures changed and its members in the condition that is set.
+/// Returns the pool of an expression, with changed figures and its members in the given condition.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems in it.
 pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     let (file, outline) = outlined(words)?;
     let located = Located {
@@ -93,7 +92,7 @@ pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveShe
     read(&located, outline, Vec::new(), settings)
 }
 
-/// An expression as a text, and what it says.
+/// Parses an expression; returns its text and its outline.
 fn outlined(words: &str) -> Result<(SourceFile, Outline), Problems> {
     let file = SourceFile {
         origin: String::from("pool"),
@@ -103,10 +102,10 @@ fn outlined(words: &str) -> Result<(SourceFile, Outline), Problems> {
     Ok((file, outline))
 }
 
-/// The pool in a file, with figures changed and its members in the condition that is set.
+/// Returns the pool in a file, with changed figures and its members in the given condition.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems in it.
 pub(super) fn of_file(located: &Located, settings: &Settings) -> Result<DriveSheet, Problems> {
     let (outline, problems) = file::read(&located.file);
     read(located, outline, problems, settings)
@@ -157,7 +156,7 @@ fn read(
     }
 }
 
-/// The parts of a cluster say the same.
+/// Removes duplicates: all copies of a cluster report the same problems and figures.
 fn told_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut told: Vec<T> = Vec::new();
     for one in all {
@@ -168,8 +167,8 @@ fn told_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     told
 }
 
-/// Sets a key of a tier, `tier.NAME.KEY`, or of a cluster, `cluster.KEY`, `network.KEY` or `node.KEY`; `None` if there is no
-/// such tier, or a part of the key is no table.
+/// Sets a key of a tier, `tier.NAME.KEY`, or of a cluster, `cluster.KEY`, `network.KEY` or `node.KEY`. `None` if the
+/// tier does not exist, or if a part of the key is not a table.
 fn set(outline: &mut Outline, key: &str, value: &str) -> Option<()> {
     if let Some(cluster) = &mut outline.cluster {
         let own = key.strip_prefix("cluster.");
@@ -182,7 +181,7 @@ fn set(outline: &mut Outline, key: &str, value: &str) -> Option<()> {
     let below = |name: &str| rest.strip_prefix(name)?.strip_prefix('.');
     let tiers = outline.tiers.iter_mut();
     let tier = tiers.filter(|tier| below(&tier.name.text).is_some());
-    // The longest name, where one begins as another.
+    // The longest name, if one name is a prefix of another.
     let tier = tier.max_by_key(|tier| tier.name.text.len())?;
     let key = rest[tier.name.text.len() + 1..].to_owned();
     Key::set(&mut tier.keys, &key, as_value(value), None)

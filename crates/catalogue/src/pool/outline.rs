@@ -1,4 +1,4 @@
-//! A pool as written, before its names mean anything: what a file and an expression have in common.
+//! A pool as written, before its names are resolved: the common form of files and expressions.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use toml_edit::Value;
 
 use crate::Change;
 
-/// Where something is in the text, in bytes.
+/// Place in the text, in bytes.
 pub(super) type At = Option<Range<usize>>;
 
 /// A word with its place.
@@ -22,11 +22,11 @@ pub(super) struct MemberEntry {
     pub(super) name: Named,
     /// A drive's name, or the path of its file.
     pub(super) drive: Named,
-    /// How many, which then are NAME.0, NAME.1 and so on; without it there is one, called NAME.
+    /// Number of drives, named NAME.0, NAME.1 and so on. `None` means one drive, named NAME.
     pub(super) count: Option<u16>,
-    /// Figures of the drive that are changed.
+    /// Changed figures of the drive.
     pub(super) set: Vec<Change>,
-    /// What its name has before that of the file, where a cluster has several of it.
+    /// Prefix of the name in a cluster, which copies the entry.
     pub(super) scope: String,
 }
 
@@ -34,35 +34,35 @@ pub(super) struct MemberEntry {
 #[derive(Debug)]
 pub(super) struct SliceEntry {
     pub(super) name: Named,
-    /// Names of members, perhaps with `*`.
+    /// Names of members, possibly with `*`.
     pub(super) of: Vec<Named>,
-    /// Bytes of each; all that is left without it.
+    /// Bytes of each slice; `None` means all that remains.
     pub(super) size: Option<u64>,
-    /// Its first byte; where the last one ends without it.
+    /// First byte of each slice; `None` means the end of the previous slice.
     pub(super) offset: Option<u64>,
 }
 
-/// A tier.
+/// A tier as written.
 #[derive(Debug)]
 pub(super) struct TierEntry {
     pub(super) name: Named,
     pub(super) kind: Named,
-    /// What it says besides.
+    /// Keys of the tier.
     pub(super) keys: Vec<Key>,
-    /// What its name, and the names in it, have before those of the file, where a cluster has several of it.
+    /// Prefix of its name, and of the names in it, in a cluster, which copies the entry.
     pub(super) scope: String,
 }
 
-/// A key with what is written for it.
+/// A key with its value.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) name: String,
-    /// Where the value is, or else the key.
+    /// Place of the value, or otherwise of the key.
     pub(super) at: At,
     pub(super) form: Form,
 }
 
-/// What is written for a key.
+/// Value of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Value(Value),
@@ -72,42 +72,43 @@ pub(super) enum Form {
     Names(Vec<Named>),
 }
 
-/// That there are nodes, each with several of all the rest.
+/// Description of the nodes of a cluster, each with copies of the rest of the file.
 #[derive(Debug)]
 pub(super) struct ClusterEntry {
     pub(super) at: At,
-    /// Of `[cluster]`, with `[network]` and `[node]` as tables in it.
+    /// Keys of `[cluster]`, with `[network]` and `[node]` as tables.
     pub(super) keys: Vec<Key>,
 }
 
-/// All of it.
+/// A parsed pool with unresolved names.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     pub(super) name: Option<String>,
     pub(super) members: Vec<MemberEntry>,
     pub(super) slices: Vec<SliceEntry>,
     pub(super) tiers: Vec<TierEntry>,
-    /// Names of the tiers that are served; those on which nothing stands without it.
+    /// Names of the served tiers; `None` means the topmost tiers.
     pub(super) serve: Option<Vec<Named>>,
     pub(super) cluster: Option<ClusterEntry>,
 }
 
 impl MemberEntry {
-    /// Its name in the file.
+    /// Returns the name in the file.
     pub(super) fn plain(&self) -> &str {
         &self.name.text[self.scope.len()..]
     }
 }
 
 impl TierEntry {
-    /// Its name in the file.
+    /// Returns the name in the file.
     pub(super) fn plain(&self) -> &str {
         &self.name.text[self.scope.len()..]
     }
 }
 
 impl Key {
-    /// The key that a dotted name leads to, made if there is none; `None` if a part of it is no table.
+    /// Sets the value of a dotted key and creates the key if it does not exist; `None` if a part of the key is not a
+    /// table.
     pub(super) fn set(keys: &mut Vec<Key>, name: &str, value: Value, at: At) -> Option<()> {
         let (first, rest) = match name.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),

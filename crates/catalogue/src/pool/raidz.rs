@@ -1,4 +1,5 @@
-//! `kind = "raidz"`: blocks over all `members`, each with `parity` of its own; it serves as main of an intent-log.
+//! `kind = "raidz"`: blocks over all `members`, each with `parity` columns of its own; usable as main of an
+//! intent-log.
 
 use model::tier::{Kind, RaidzConfig};
 

@@ -1,6 +1,6 @@
-//! `kind = "read-cache"`: what is read from `main` is kept on `cache`.
+//! `kind = "read-cache"`: keeps data that is read from `main` on `cache`.
 //!
-//! `like` takes the settings of a known cache, as its documentation has them; each can be set by itself too.
+//! `like` selects the settings of a known cache, from its documentation. Each setting can also be given individually.
 
 use model::Span;
 use model::tier::{Feed, Kind, Policy, ReadCacheConfig, Writes};
@@ -13,7 +13,7 @@ pub(super) const READER: KindReader = KindReader {
     read,
 };
 
-/// A cache that others have built, as far as this tier can be it.
+/// An existing cache, within the abilities of this tier.
 struct Like {
     word: &'static str,
     config: ReadCacheConfig,
@@ -37,7 +37,7 @@ const L2ARC: Feed = Feed {
     headroom: 8,
 };
 
-/// The caches that are known.
+/// All known caches.
 const KNOWN: [Like; 5] = [
     Like {
         word: "plain",
@@ -55,8 +55,8 @@ const KNOWN: [Like; 5] = [
             ..PLAIN
         },
     },
-    // Documentation/admin-guide/bcache.rst of Linux 6.12: write-through unless told otherwise, LRU, sequential_cutoff 4
-    // MiB. (Its extents of any size are lines of 4 KiB here, its buckets are not modelled.)
+    // Documentation/admin-guide/bcache.rst of Linux 6.12: write-through by default, LRU, sequential_cutoff 4 MiB.
+    // (Its extents of any size are lines of 4 KiB here; its buckets are not modelled.)
     Like {
         word: "bcache",
         config: ReadCacheConfig {
@@ -75,8 +75,8 @@ const KNOWN: [Like; 5] = [
         },
     },
     // OpenZFS be7657e, module/zfs/arc.c: l2arc_feed_secs 1, l2arc_write_max 32 MiB (8 before 2.3), l2arc_headroom 8,
-    // l2arc_noprefetch 1, l2arc_rebuild_enabled 1; ARC in memory, of which 4 GiB are assumed; records of 128 KiB. Reads in
-    // order beyond one record count as prefetched.
+    // l2arc_noprefetch 1, l2arc_rebuild_enabled 1; ARC in memory (4 GiB assumed); records of 128 KiB. Sequential
+    // reads beyond one record count as prefetched.
     Like {
         word: "l2arc",
         config: ReadCacheConfig {
@@ -103,7 +103,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     }
     let misses = keys.count("fill_at_miss", 1..=100, u64::from(like.fill_at_miss));
     let fill_from = keys.share("fill_from", 0.0..=1.0, like.fill_from);
-    // 0 is none.
+    // 0 means no cutoff.
     let cutoff = keys.bytes(
         "sequential_cutoff",
         0..=1 << 50,
@@ -121,7 +121,8 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     })
 }
 
-/// Memory before it, and the feeder's keys only with some: others would do nothing, and are told as unknown.
+/// Reads the memory cache in front of the cache device, and the keys of its feed. Without memory these keys have no
+/// effect, so they are reported as unknown.
 fn feed(keys: &mut Keys<'_>, like: Option<Feed>, line: u64) -> Option<Feed> {
     let memory = keys.bytes("memory", 0..=1 << 50, like.map_or(0, |it| it.memory));
     if memory == 0 {

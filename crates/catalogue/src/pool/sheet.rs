@@ -1,4 +1,4 @@
-//! A pool as a drive of the catalogue: what verbs ask of any drive, from what its members are.
+//! A pool as a drive of the catalogue: the properties that subcommands need of any drive, derived from its members.
 
 use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
@@ -11,38 +11,38 @@ use crate::section::Findings;
 use crate::{DriveSheet, common_administration};
 use text::problem::Problems;
 
-/// What is known of a pool besides the model's configuration.
+/// Properties of a pool beyond the model's configuration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoolSheet {
-    /// By member: which of [`DriveSheet::members`] it is like.
+    /// By member: the index of its sheet in [`DriveSheet::members`].
     pub members: Vec<usize>,
-    /// As the configuration's tiers.
+    /// In the order of the configuration's tiers.
     pub tiers: Vec<TierSheet>,
 }
 
-/// What is known of a tier.
+/// Properties of a tier, for display.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TierSheet {
-    /// Its kind as files name it.
+    /// Kind as in files.
     pub kind: &'static str,
-    /// What its children are to it, in order.
+    /// Roles of its children, in order.
     pub roles: Vec<Role>,
-    /// What its owner chose, or the default: key and value in words.
+    /// Chosen or default settings: key, and value as text.
     pub settings: Vec<(String, String)>,
-    /// All that a setting can be, of those that are one of a few words: key and words.
+    /// Allowed words of the settings that are one of a few words: key and words.
     pub words: Vec<(String, Vec<String>)>,
 }
 
-/// Some of a tier's children.
+/// Children of a tier that have one role.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// What they are to it, such as `main`.
+    /// Name, such as `main`.
     pub name: &'static str,
-    /// How many.
+    /// Number of children.
     pub children: usize,
 }
 
-/// The sheet of a pool; its members' are among what was found.
+/// Builds the sheet of a pool; the sheets of its members are in the findings.
 pub(super) fn of(
     located: &Located,
     outline: &Outline,
@@ -96,7 +96,7 @@ pub(super) fn of(
     })
 }
 
-/// Each once, in order, with commas.
+/// Joins distinct names in order, with commas.
 fn words<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = Vec::new();
     for one in all {
@@ -107,8 +107,8 @@ fn words<'a>(all: impl Iterator<Item = &'a str>) -> String {
     known.join(" and ")
 }
 
-/// The formats that all members offer, without metadata. The first is the one in use: the largest block that any is in,
-/// so that no command ends within one.
+/// Returns the formats that all members offer, without metadata. The first is in use: the largest block size in use
+/// by any member, so that no command ends inside a block.
 fn formats<'a>(members: impl Iterator<Item = &'a DriveSheet> + Clone) -> Vec<LbaFormat> {
     let offered = |sheet: &DriveSheet, data: u32| {
         let formats = sheet.management.lba_formats.iter();
@@ -134,14 +134,15 @@ fn formats<'a>(members: impl Iterator<Item = &'a DriveSheet> + Clone) -> Vec<Lba
 }
 
 impl DriveSheet {
-    /// The volumes, if it is a pool.
+    /// Returns the volumes, if this is a pool.
     pub fn volumes(&self) -> Vec<Volume> {
         self.pool_config()
             .map(PoolConfig::volumes)
             .unwrap_or_default()
     }
 
-    /// Leaves of a pool one volume, which it has: its drives stay, other tiers go. Changes nothing if it is none.
+    /// Keeps one existing volume of a pool: all drives stay, tiers of other volumes are removed. No effect if this is
+    /// not a pool.
     pub(crate) fn keep_volume(&mut self, name: &str) {
         let (DriveConfig::Pool(config), Some(pool)) = (&mut self.config, &mut self.pool) else {
             return;
@@ -151,7 +152,7 @@ impl DriveSheet {
         let Some(top) = named.next() else {
             return;
         };
-        // What stands on others comes after them.
+        // A tier comes after the tiers below it.
         let mut kept = vec![false; config.tiers.len()];
         kept[usize::from(top)] = true;
         for index in (0..config.tiers.len())
@@ -182,7 +183,7 @@ impl DriveSheet {
         self.id = format!("{}/{name}", self.id);
     }
 
-    /// What the model builds the pool from, if it is one.
+    /// Returns the model's pool configuration, if this is a pool.
     pub fn pool_config(&self) -> Option<&PoolConfig<DriveConfig>> {
         match &self.config {
             DriveConfig::Pool(config) => Some(config),

@@ -1,4 +1,4 @@
-//! `kind = "stripe"`: addresses dealt to `members` in turn.
+//! `kind = "stripe"`: addresses distributed over `members` in turn.
 
 use model::tier::{Kind, StripeConfig};
 

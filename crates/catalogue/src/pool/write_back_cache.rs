@@ -1,7 +1,7 @@
-//! `kind = "write-back-cache"`: writes go to `cache` and move later to `capacity`.
+//! `kind = "write-back-cache"`: writes go to `cache` and are destaged to `capacity` later.
 //!
-//! `like` takes the laws and limits of a known cache; each can be set by itself too. What a product does is a figure, with
-//! its kind and source; what its owner chooses is a setting.
+//! `like` selects the rules and limits of a known cache; each can also be given individually. The behaviour of a
+//! product is a figure, with its kind and source. A choice of the owner is a setting.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,7 @@ pub(super) const READER: KindReader = KindReader {
     read,
 };
 
-/// A cache that others have built, as far as this tier can be it.
+/// An existing cache, within the abilities of this tier.
 struct Like {
     word: &'static str,
     config: WriteBackConfig,
@@ -51,7 +51,7 @@ const NO_CONGESTION: [Fallback; 3] = [
     assumed("0 ns", NONE),
 ];
 
-/// The caches that are known.
+/// All known caches.
 const KNOWN: [Like; 5] = [
     Like {
         word: "plain",
@@ -70,7 +70,7 @@ const KNOWN: [Like; 5] = [
         ],
     },
     // Linux 6.12, Documentation/admin-guide/device-mapper/writecache.rst: high_watermark 50, low_watermark 45,
-    // autocommit_blocks 65536, autocommit_time 1000, writeback_jobs without a limit (the most that this takes).
+    // autocommit_blocks 65536, autocommit_time 1000, writeback_jobs without a limit (the maximum of this tier).
     Like {
         word: "dm-writecache",
         config: WriteBackConfig::DM_WRITECACHE,
@@ -135,7 +135,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         destage: destage(keys, &base.destage, like.pause),
         congestion: congestion(keys, like.congestion),
         passing: passing(keys, base.passing),
-        // 0 is none.
+        // 0 means no limit.
         log_limit: match keys.bytes("log_limit", 0..=1 << 60, log_limit) {
             0 => u64::MAX,
             bytes => bytes,
@@ -144,9 +144,9 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     })
 }
 
-/// Both or neither: 0 is none.
+/// Reads the two limits of a commit, which need each other: 0 means none.
 fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> Option<Commit> {
-    // Where an acknowledged write is durable there is nothing to commit.
+    // If an acknowledged write is durable, there is nothing to commit.
     let base = base.filter(|_| durability == Durability::Flush);
     let (slots, after) = base.map_or((0, Span::ZERO), |it| (it.slots, it.after));
     let slots = keys.count("commit_blocks", 0..=1 << 40, slots);
@@ -167,7 +167,7 @@ fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> 
     (slots > 0).then_some(Commit { slots, after })
 }
 
-/// A piece of the table that a commit writes; 0 is no table.
+/// Reads the size of the table piece that a commit writes; 0 means that there is no table.
 fn table(keys: &mut Keys<'_>, base: u32, durability: Durability) -> u32 {
     let base = match durability {
         Durability::Flush => base,
@@ -193,7 +193,7 @@ fn table(keys: &mut Keys<'_>, base: u32, durability: Durability) -> u32 {
 fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage {
     let [pause, hurry] = pause;
     let from = keys.share("destage_from", 0.0..=1.0, base.from);
-    // A lower mark goes with the upper one that it is known for.
+    // The low watermark keeps its known distance from the high watermark.
     let lower = from - base.band.min(from);
     let until = keys.share("destage_until", 0.0..=1.0, lower);
     if until > from {
@@ -231,7 +231,7 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
     }
 }
 
-/// What moves before the buffer is too full.
+/// The cleaner that destages before the high watermark is reached.
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
     Nobody,
@@ -247,7 +247,7 @@ const WHO: [(&str, Who); 4] = [
     ("acp", Who::Acp),
 ];
 
-/// Only the keys of the cleaner that there is: others would do nothing, and are told as unknown.
+/// Reads only the keys of the selected cleaner. Other keys have no effect, so they are reported as unknown.
 fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
     let times = Span::from_us(1)..=Span::from_ms(86_400_000);
     let who = match base {
@@ -293,14 +293,14 @@ fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
     }
 }
 
-/// Which writes go past the buffer: none, if no limit says so.
+/// Reads the limits above which writes bypass the buffer; none by default.
 fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
     let base = base.unwrap_or(Passing::NONE);
     let sequential = match base.sequential {
         u64::MAX => 0,
         bytes => bytes,
     };
-    // 0 is never.
+    // 0 means never.
     let sequential = match keys.bytes("pass_sequential", 0..=1 << 50, sequential) {
         0 => u64::MAX,
         bytes => bytes,

@@ -1,17 +1,17 @@
-//! An expression as the file that says the same, to be kept and edited.
+//! Converts an expression into the equivalent file, which can be kept and edited.
 //!
-//! What an expression cannot say (slices, changed figures of members, what is served) is left to its default in the file
-//! too. Drives that the expression names by a path keep that path.
+//! Parts that an expression cannot contain (slices, changed figures of members, served tiers) have their defaults in
+//! the file too. Drives that the expression names by a path keep that path.
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::outline::{Form, Key, Outline};
 use text::problem::Problems;
 
-/// The TOML of the pool that an expression says.
+/// Returns the TOML file of the pool that an expression describes.
 ///
 /// # Errors
-/// The first place of the expression that makes no sense; names are not looked up.
+/// The first syntax error of the expression; names are not looked up.
 pub fn text_of_expression(words: &str) -> Result<String, Problems> {
     let (_, outline) = super::outlined(words)?;
     Ok(text_of(words.trim(), &outline))

@@ -4,7 +4,7 @@ use model::Stream;
 
 use super::job::BlockSizes;
 
-/// Draws block sizes of one direction.
+/// Block size generator of one direction.
 #[derive(Clone, Debug)]
 pub(crate) enum Blocks {
     Fixed(u32),
@@ -58,7 +58,7 @@ impl Blocks {
     }
 }
 
-/// Smallest and largest size.
+/// Returns the smallest and largest size.
 pub(crate) fn limits(sizes: &BlockSizes) -> (u32, u32) {
     match sizes {
         BlockSizes::Fixed(bytes) => (*bytes, *bytes),

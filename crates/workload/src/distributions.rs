@@ -1,22 +1,23 @@
-//! Where random offsets fall: `random_distribution`.
+//! Distribution of random offsets: `random_distribution`.
 //!
-//! The formulas are those fio documents, drawn exactly rather than by fio's approximations: Zipf by rejection-inversion
-//! (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS
-//! 6, 1996), which needs no table however large the range; Pareto by its inverse; the normal by Marsaglia's polar
-//! method. Ranks are spread over the range by a bijection where no centre is given, so that no two ranks share a block
-//! (fio hashes, and some do). Logarithms and powers come from `libm`, for the same bits everywhere.
+//! The formulas are those in fio's documentation, evaluated exactly and not by fio's approximations. Zipf uses
+//! rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", ACM TOMACS 6, 1996), which needs no table for any range. Pareto uses its inverse, the normal
+//! distribution Marsaglia's polar method. If no centre is given, a bijection spreads the ranks over the range, so no
+//! two ranks share a block (fio hashes, and some ranks do). Logarithms and powers come from `libm`, for the same bits
+//! on every platform.
 
 use model::Stream;
 
 use super::job::Distribution;
 use super::permutation::Permutation;
 
-/// Draws block numbers in `0..blocks`.
+/// Generator of block numbers in `0..blocks`.
 #[derive(Clone, Debug)]
 pub(crate) enum Sampler {
-    /// Each block once before any comes again.
+    /// Every block once before any block repeats.
     Map,
-    /// Each draw by itself.
+    /// Independent draws.
     Uniform,
     Zipf(Zipf, Placement),
     Pareto {
@@ -31,12 +32,12 @@ pub(crate) enum Sampler {
     Zones(Box<[(f64, u64, u64)]>),
 }
 
-/// Turns ranks (0 is the hottest) into blocks.
+/// Mapping of ranks (0 is the hottest) to blocks.
 #[derive(Clone, Debug)]
 pub(crate) enum Placement {
-    /// Anywhere, by a bijection.
+    /// Spread over the range by a bijection.
     Spread(Permutation),
-    /// In order from this block on, around the end.
+    /// In order starting at this block, with wrap-around.
     From(u64),
 }
 
@@ -58,7 +59,7 @@ impl Placement {
 }
 
 impl Sampler {
-    /// `block_bytes` is the distance of neighbouring blocks (for zones given in bytes).
+    /// Creates a sampler; `block_bytes` is the distance between neighbouring blocks (for zones given in bytes).
     pub(crate) fn new(
         distribution: &Distribution,
         map: bool,
@@ -96,7 +97,7 @@ impl Sampler {
         }
     }
 
-    /// The next block; `map` is walked by [`Sampler::Map`].
+    /// Returns the next block; only [`Sampler::Map`] uses `map`.
     #[inline]
     pub(crate) fn draw(&self, blocks: u64, map: &mut Permutation, stream: &mut Stream) -> u64 {
         match self {
@@ -105,7 +106,8 @@ impl Sampler {
         }
     }
 
-    /// The next block of all but [`Sampler::Map`], which most jobs have. Called: it would make the way of theirs longer.
+    /// Returns the next block for all variants except [`Sampler::Map`]. A separate function, because most jobs use a
+    /// map, and inlining would make their path longer.
     #[inline(never)]
     fn draw_one(&self, blocks: u64, stream: &mut Stream) -> u64 {
         match self {
@@ -137,7 +139,7 @@ impl Sampler {
     }
 }
 
-/// Makes shares and lengths cumulative; zones are cut at the end of the range, and empty ones take one block.
+/// Makes shares and lengths cumulative. Zones are cut at the end of the range, and empty zones take one block.
 fn cumulate(zones: impl Iterator<Item = (f64, f64)>, blocks: u64) -> Box<[(f64, u64, u64)]> {
     let mut access_sum = 0.0;
     let mut end = 0.0;
@@ -152,7 +154,7 @@ fn cumulate(zones: impl Iterator<Item = (f64, f64)>, blocks: u64) -> Box<[(f64, 
         .collect()
 }
 
-/// Mean 0, deviation 1.
+/// Draws from the normal distribution with mean 0 and deviation 1.
 fn standard_normal(stream: &mut Stream) -> f64 {
     loop {
         let x = 2.0 * stream.unit() - 1.0;
@@ -175,7 +177,7 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// `theta` is positive, `n` at least 1.
+    /// Creates a generator; `theta` is positive, `n` at least 1.
     pub(crate) fn new(theta: f64, n: u64) -> Zipf {
         let mut zipf = Zipf {
             theta,
@@ -194,7 +196,7 @@ impl Zipf {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// An antiderivative of the density: `(x^(1-theta) - 1) / (1 - theta)`, or the logarithm where theta is 1.
+    /// An antiderivative of the density: `(x^(1-theta) - 1) / (1 - theta)`, or the logarithm if theta is 1.
     fn integral(&self, x: f64) -> f64 {
         let log_x = libm::log(x);
         let exponent = (1.0 - self.theta) * log_x;
@@ -214,7 +216,7 @@ impl Zipf {
         }
     }
 
-    /// A rank in `1..=n`.
+    /// Draws a rank in `1..=n`.
     fn draw(&self, stream: &mut Stream) -> u64 {
         loop {
             let u = self.integral_last + stream.unit() * (self.integral_first - self.integral_last);
@@ -244,7 +246,7 @@ mod tests {
         counts
     }
 
-    /// The frequency is within five standard errors of the probability.
+    /// Checks whether the frequency is within five standard errors of the probability.
     fn near(count: f64, probability: f64) -> bool {
         let n = f64::from(DRAWS);
         (count / n - probability).abs() <= 5.0 * (probability * (1.0 - probability) / n).sqrt()

@@ -1,8 +1,8 @@
-//! What is known of a command while it is outstanding: whose it is, and as what it will be counted.
+//! State of an outstanding command: its thread, and the statistics that will count it.
 
 use model::{Op, Time};
 
-/// What an outstanding command is, by its id.
+/// An outstanding command, indexed by its id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InFlight {
     pub(crate) thread: u32,
@@ -11,7 +11,7 @@ pub(crate) struct InFlight {
     pub(crate) submitted: Time,
 }
 
-/// What a command is counted as.
+/// The statistics that count a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Counted {
     #[default]
@@ -22,7 +22,7 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// What a command that does this is counted as.
+    /// Returns how a command with this operation is counted.
     #[inline]
     pub(crate) fn of(op: Op) -> Counted {
         match op {

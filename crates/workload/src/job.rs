@@ -1,6 +1,5 @@
-//! A job as it will run: typed, complete, valid by construction. The words are fio's (`man fio`, "JOB FILE
-//! PARAMETERS"); the fio reader makes these from job files and command lines, suites make them directly with
-//! `Job { name: .., ..Job::default() }`.
+//! A complete, typed and valid job. The terms are fio's (`man fio`, "JOB FILE PARAMETERS"). The fio reader creates
+//! jobs from job files and command lines; suites create them directly with `Job { name: .., ..Job::default() }`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,49 +8,49 @@ use model::host::{Durable, Engine, FileConfig, Filesystem};
 use model::{Op, Span};
 use serde::{Deserialize, Serialize};
 
-/// A direction of data, as fio counts them.
+/// Direction of data, as in fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
-    /// Reads.
+    /// Data from the drive.
     Read = 0,
-    /// Writes.
+    /// Data to the drive.
     Write = 1,
     /// Trims (deallocation).
     Trim = 2,
 }
 
-/// Which directions a job mixes (`rw`).
+/// The directions that a job mixes (`rw`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Mix {
-    /// Only reads.
+    /// Reads only.
     #[default]
     Read,
-    /// Only writes.
+    /// Writes only.
     Write,
-    /// Only trims.
+    /// Trims only.
     Trim,
-    /// Reads and writes by [`Job::read_percent`].
+    /// Reads and writes, by [`Job::read_percent`].
     ReadWrite,
     /// Each block is trimmed, then written.
     TrimWrite,
 }
 
-/// What a modifier such as `rw=randread:8` (with `rw_sequencer`) does.
+/// Effect of a modifier such as `rw=randread:8` (with `rw_sequencer`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Sequencer {
-    /// A new random offset after that many I/Os, sequential in between.
+    /// A new random offset after this number of I/Os, sequential in between.
     #[default]
     Sequential,
-    /// The same offset that many times.
+    /// Each offset is used this number of times.
     Identical,
 }
 
 /// Block sizes of one direction.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum BlockSizes {
-    /// Always the same.
+    /// One size for all blocks.
     Fixed(u32),
-    /// Uniform from `min` to `max` in steps of `min` (or of 512 B with `bs_unaligned`).
+    /// Uniform from `min` to `max`, in steps of `min` (or of 512 B with `bs_unaligned`).
     Range {
         /// Smallest, bytes.
         min: u32,
@@ -64,31 +63,32 @@ pub enum BlockSizes {
     Split(Vec<(u32, f64)>),
 }
 
-/// Where random offsets fall (`random_distribution`).
+/// Distribution of random offsets (`random_distribution`).
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum Distribution {
     /// Uniform.
     #[default]
     Random,
-    /// Zipf with this theta; `centre` (0 to 1) places the hottest block, which is hashed elsewhere if `None`.
+    /// Zipf with this theta. `centre` (0 to 1) is the position of the hottest block; `None` hashes it to some
+    /// position.
     Zipf {
         /// Exponent.
         theta: f64,
-        /// Place of the hottest block.
+        /// Position of the hottest block.
         centre: Option<f64>,
     },
     /// Pareto with this power.
     Pareto {
         /// Power, 0 to 1.
         power: f64,
-        /// Place of the hottest block.
+        /// Position of the hottest block.
         centre: Option<f64>,
     },
     /// Normal with this standard deviation in percent of the range.
     Normal {
         /// Standard deviation, percent.
         deviation: f64,
-        /// Place of the hottest block.
+        /// Position of the hottest block.
         centre: Option<f64>,
     },
     /// Zones in percent of the range: (share of accesses, share of space); both sum to 100.
@@ -97,16 +97,16 @@ pub enum Distribution {
     ZonedAbsolute(Vec<(f64, u64)>),
 }
 
-/// A place or length in a drive.
+/// An offset or length on a drive.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Extent {
-    /// Bytes.
+    /// Absolute value in bytes.
     Bytes(u64),
     /// Percent of the drive.
     Percent(f64),
 }
 
-/// How paced I/Os are spaced (`rate_process`).
+/// Spacing of rate-limited I/Os (`rate_process`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum RateProcess {
     /// Evenly.
@@ -116,12 +116,12 @@ pub enum RateProcess {
     Poisson,
 }
 
-/// The limit of one direction's pace.
+/// Rate limit of one direction.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Rate {
-    /// Bytes a second.
+    /// Bytes per second.
     Bytes(u64),
-    /// I/Os a second.
+    /// I/Os per second.
     Iops(u64),
 }
 
@@ -142,7 +142,7 @@ pub enum SyncMode {
 pub struct ThinkTime {
     /// Pause after each group of blocks.
     pub pause: Span,
-    /// How much of the pause burns CPU.
+    /// Part of the pause that uses CPU time.
     pub spin: Span,
     /// Blocks between pauses; at least 1 (0 counts as 1).
     pub blocks: u32,
@@ -153,25 +153,25 @@ pub struct ThinkTime {
     pub by_issue: bool,
 }
 
-/// `latency_target` and its companions: find the largest depth that meets it.
+/// `latency_target` and its companions: find the largest depth that meets the target.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LatencyTarget {
-    /// Latency to stay under.
+    /// Maximum latency.
     pub target: Span,
-    /// How long each depth is tried.
+    /// Duration of the test of each depth.
     pub window: Span,
-    /// Percent of I/Os that must meet it.
+    /// Percentage of I/Os that must meet the target.
     pub percentile: f64,
-    /// Go on adapting after the depth has been found.
+    /// Whether to continue adapting after the depth has been found.
     pub run: bool,
 }
 
-/// What a `steadystate` criterion looks at.
+/// Metric of a `steadystate` criterion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SteadyMetric {
-    /// I/Os a second.
+    /// I/Os per second.
     Iops,
-    /// Bytes a second.
+    /// Bytes per second.
     Bandwidth,
     /// Mean latency.
     Latency,
@@ -181,43 +181,43 @@ fn one_second() -> Span {
     Span::from_seconds(1.0)
 }
 
-/// `steadystate` and its companions: end the job early when it is steady.
+/// `steadystate` and its companions: end the job when it is in steady state.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SteadyState {
-    /// The figure watched, once an interval.
+    /// Metric, sampled once per interval.
     pub metric: SteadyMetric,
-    /// Whether the slope of a least-squares fit is judged rather than the largest deviation from the mean.
+    /// Whether the slope of a least-squares fit is tested instead of the largest deviation from the mean.
     pub slope: bool,
-    /// Limit of deviation or slope.
+    /// Maximum deviation or slope.
     pub limit: f64,
-    /// Whether `limit` is percent of the mean.
+    /// Whether `limit` is a percentage of the mean.
     pub percent: bool,
     /// Length of the window.
     pub duration: Span,
     /// Time before the window begins.
     pub ramp: Span,
-    /// Time of one sample (`steadystate_check_interval`).
+    /// Duration of one sample (`steadystate_check_interval`).
     #[serde(default = "one_second")]
     pub interval: Span,
 }
 
-/// A recorded list of I/Os to play (`read_iolog`).
+/// A recorded list of I/Os to replay (`read_iolog`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct IoLog {
     /// The file.
     pub path: PathBuf,
-    /// Ignore recorded times (`replay_no_stall`).
+    /// Whether to ignore recorded times (`replay_no_stall`).
     pub no_stall: bool,
-    /// Percent of the recorded rate: 100 as recorded, 200 twice as fast (`replay_time_scale`).
+    /// Percentage of the recorded rate: 100 is the recorded rate, 200 is twice as fast (`replay_time_scale`).
     pub time_scale: u32,
 }
 
 /// One recorded I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TimedIo {
-    /// When it was issued, from the start of the recording.
+    /// Time of issue, from the start of the recording.
     pub at: Span,
-    /// What it did.
+    /// Operation.
     pub op: Op,
     /// First byte.
     pub offset: u64,
@@ -228,37 +228,37 @@ pub struct TimedIo {
 /// How directions are reported (`unified_rw_reporting`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Unified {
-    /// Each by itself.
+    /// Each direction separately.
     #[default]
     Separate,
-    /// All as one.
+    /// All directions together.
     Mixed,
-    /// Each by itself and all as one.
+    /// Each direction separately, and all together.
     Both,
 }
 
-/// What only a job's report looks at, never the simulation.
+/// Properties that only affect a job's report, never the simulation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reporting {
     /// Free text shown with the job (`description`).
     pub description: Option<String>,
-    /// Directions apart or together.
+    /// Whether directions are reported separately or together.
     pub unified: Unified,
-    /// 1024 or 1000: what a `k` is, and which of MiB and MB comes first (`kb_base`).
+    /// 1024 or 1000: the meaning of `k`, and whether MiB or MB comes first (`kb_base`).
     pub kb_base: u64,
-    /// Rates in bits rather than bytes (`unit_base=1`).
+    /// Whether rates are in bits instead of bytes (`unit_base=1`).
     pub bits: bool,
-    /// Digits of a figure in text (`significant_figures`).
+    /// Significant digits of a figure in text (`significant_figures`).
     pub significant_figures: usize,
-    /// Digits after the point of a percentile in text, as in `percentile_list`.
+    /// Decimals of a percentile in text, as in `percentile_list`.
     pub percentile_digits: usize,
-    /// Leave out total latency (`disable_lat`).
+    /// Omit total latency (`disable_lat`).
     pub disable_lat: bool,
-    /// Leave out completion latency (`disable_clat`).
+    /// Omit completion latency (`disable_clat`).
     pub disable_clat: bool,
-    /// Leave out submission latency (`disable_slat`).
+    /// Omit submission latency (`disable_slat`).
     pub disable_slat: bool,
-    /// Leave out rates over time (`disable_bw_measurement`).
+    /// Omit rates over time (`disable_bw_measurement`).
     pub disable_bw: bool,
 }
 
@@ -279,10 +279,10 @@ impl Default for Reporting {
     }
 }
 
-/// Bytes of a page of the page cache.
+/// Page size of the page cache, bytes.
 pub const PAGE: u64 = 4096;
 
-/// First byte and length of the pages that an I/O touches.
+/// Returns first byte and length of the pages that an I/O touches.
 #[inline]
 pub(crate) fn whole_pages(offset: u64, bytes: u32) -> (u64, u32) {
     let start = offset - offset % PAGE;
@@ -290,115 +290,116 @@ pub(crate) fn whole_pages(offset: u64, bytes: u32) -> (u64, u32) {
     (start, (end - start) as u32)
 }
 
-/// One job (all `numjobs` of it).
+/// One job with all its copies (`numjobs`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Section name.
     pub name: String,
-    /// Wait until all jobs before this one have ended.
+    /// Whether to wait until all jobs before this one have ended.
     pub stonewall: bool,
-    /// Begins a new reporting group (`new_group`; a stonewall does too).
+    /// Whether the job starts a new reporting group (`new_group`; a stonewall does too).
     pub new_group: bool,
-    /// Report its threads as one (`group_reporting`).
+    /// Whether to report its threads as one (`group_reporting`).
     pub group_reporting: bool,
-    /// Copies of it (`numjobs`).
+    /// Number of copies (`numjobs`).
     pub numjobs: u32,
     /// Threads rather than processes (shown in output only).
     pub thread: bool,
-    /// Directions.
+    /// Directions of the I/Os.
     pub mix: Mix,
-    /// Random rather than sequential offsets.
+    /// Whether offsets are random instead of sequential.
     pub random: bool,
     /// Percent of reads in a read-write mix (`rwmixread`).
     pub read_percent: u32,
-    /// The number after `rw=...:` of a random job; 1 when absent.
+    /// The number after `rw=...:` of a random job; 1 if absent.
     pub sequence: u32,
-    /// What that number means.
+    /// Meaning of `sequence`.
     pub sequencer: Sequencer,
-    /// Bytes left out after each sequential I/O (`rw=write:4k`); negative goes backwards (`rw=read:-8k` with 4k blocks
-    /// reads the range from its end).
+    /// Bytes skipped after each sequential I/O (`rw=write:4k`). A negative value goes backwards (`rw=read:-8k` with
+    /// 4k blocks reads the range from its end).
     pub skip: i64,
-    /// By direction.
+    /// Block sizes by direction.
     pub block_sizes: [BlockSizes; 3],
-    /// By direction: offsets are multiples of this (`blockalign`; the smallest block size by default).
+    /// Alignment of offsets by direction (`blockalign`; the smallest block size by default).
     pub block_align: [u32; 3],
-    /// I/Os kept in flight.
+    /// Queue depth.
     pub iodepth: u32,
-    /// I/Os submitted at once.
+    /// I/Os per submission.
     pub iodepth_batch: u32,
-    /// Fewest completions reaped at once.
+    /// Minimum completions per reap.
     pub iodepth_batch_complete_min: u32,
-    /// Most completions reaped at once.
+    /// Maximum completions per reap.
     pub iodepth_batch_complete_max: u32,
-    /// Refill only when the depth has fallen to this; 0 means at once (fio's default: `iodepth` itself).
+    /// Depth at which the thread starts to issue again; 0 means at once (fio's default: `iodepth` itself).
     pub iodepth_low: u32,
-    /// First byte.
+    /// First byte of the range.
     pub offset: Extent,
-    /// Added to `offset` for each further copy.
+    /// Offset increment of each further copy.
     pub offset_increment: Extent,
-    /// Length of the range; the rest of the drive if `None`.
+    /// Length of the range; `None` means the rest of the drive.
     pub size: Option<Extent>,
-    /// Bytes to transfer, if other than `size`.
+    /// Bytes to transfer, if different from `size`.
     pub io_size: Option<Extent>,
-    /// Limit of the file's size (`filesize`): the range ends there.
+    /// Maximum file size (`filesize`): the range ends there.
     pub filesize: Option<u64>,
-    /// End after this long.
+    /// Maximum run time.
     pub runtime: Option<Span>,
-    /// Go on until `runtime` even when the range has been covered.
+    /// Whether to continue until `runtime` after the range has been covered.
     pub time_based: bool,
-    /// Not counted in statistics at the start.
+    /// Time at the start that is excluded from statistics.
     pub ramp_time: Span,
-    /// Wait before starting.
+    /// Delay before the start.
     pub startdelay: Span,
-    /// Cover the range this many times.
+    /// Number of passes over the range.
     pub loops: u32,
-    /// End after this many I/Os for each of [`Job::loops`]; of no effect where [`Job::time_based`].
+    /// Maximum I/Os per loop ([`Job::loops`]); no effect with [`Job::time_based`].
     pub number_ios: Option<u64>,
-    /// By direction.
+    /// Rate limit by direction.
     pub rate: [Option<Rate>; 3],
-    /// Spacing of paced I/Os.
+    /// Spacing of rate-limited I/Os.
     pub rate_process: RateProcess,
-    /// Pauses.
+    /// Think time.
     pub think: Option<ThinkTime>,
     /// Distribution of random offsets by direction.
     pub distribution: [Distribution; 3],
-    /// Random offsets may repeat before all have been used (`norandommap`).
+    /// Whether random offsets may repeat before all have been used (`norandommap`).
     pub norandommap: bool,
-    /// Percent of random I/Os in a random job, by direction (`percentage_random`).
+    /// Percentage of random I/Os in a random job, by direction (`percentage_random`).
     pub percentage_random: [u32; 3],
-    /// Seed of this job's streams (`randseed`); derived from the run's when `None`.
+    /// Seed of this job's random streams (`randseed`); `None` derives it from the run's seed.
     pub randseed: Option<u64>,
-    /// The interface.
+    /// Host path.
     pub engine: Engine,
-    /// fio's own name of the engine, for output.
+    /// fio's name of the engine, for output.
     pub engine_name: String,
-    /// Polled completions.
+    /// Whether completions are polled.
     pub high_priority: bool,
-    /// A kernel thread polls the submission queue (`sqthread_poll`).
+    /// Whether a kernel thread polls the submission queue (`sqthread_poll`).
     pub sq_poll: bool,
-    /// Unbuffered I/O. Buffered has a model for jobs that write and sync; the fio reader makes others direct, with a warning.
+    /// Unbuffered I/O. Buffered I/O has a model for jobs that write and sync; the fio reader makes other jobs direct,
+    /// with a warning.
     pub direct: bool,
-    /// It has a block device: a range that is longer than the drive ends with it, as in fio.
+    /// Whether the job uses a block device. A range beyond the end of the device is cut, as in fio.
     #[serde(default)]
     pub on_device: bool,
-    /// The file system that the job's file is in; `None`: it has the drive itself.
+    /// File system of the job's file; `None`: the job uses the drive directly.
     pub filesystem: Option<Filesystem>,
-    /// The file is there and written (`overwrite`): no write changes its map of extents.
+    /// Whether the file already exists and has been written (`overwrite`): no write changes its extent map.
     pub overwrite: bool,
-    /// Each I/O moves whole pages on the drive ([`whole_pages`]), as the page cache makes them of blocks that no drive
-    /// takes.
+    /// Whether each I/O transfers whole pages on the drive ([`whole_pages`]), as the page cache does for block sizes
+    /// that a drive does not accept.
     pub whole_pages: bool,
-    /// fsync after this many writes; 0 never.
+    /// fsync after this many writes; 0 means never.
     pub fsync: u32,
-    /// fdatasync after this many writes; 0 never.
+    /// fdatasync after this many writes; 0 means never.
     pub fdatasync: u32,
-    /// fsync at the end.
+    /// Whether to fsync at the end.
     pub end_fsync: bool,
     /// Durability of each write.
     pub sync: SyncMode,
-    /// Search for a depth.
+    /// Search for the largest depth that meets a latency.
     pub latency_target: Option<LatencyTarget>,
-    /// End when steady.
+    /// Criterion for ending the job in steady state.
     pub steady_state: Option<SteadyState>,
     /// Percentiles to report.
     pub percentile_list: Vec<f64>,
@@ -408,30 +409,31 @@ pub struct Job {
     pub lat_percentiles: bool,
     /// Report percentiles of submission latency (`slat_percentiles`).
     pub slat_percentiles: bool,
-    /// I/Os to play instead of making them: where they were written.
+    /// Location of recorded I/Os to replay instead of generated ones.
     pub iolog: Option<IoLog>,
-    /// I/Os to play instead of making them, in order of time. Whoever reads [`Job::iolog`] puts them here before the
-    /// run; a run itself reads no file. They are issued when due (at once with `no_stall`) and a slot of `iodepth` is
-    /// free, so a drive that cannot follow delays them.
+    /// Recorded I/Os to replay instead of generated ones, in order of time. The caller reads [`Job::iolog`] into this
+    /// field before the run; a run itself reads no file. Each I/O is issued when it is due (at once with `no_stall`)
+    /// and a slot of `iodepth` is free, so a slow drive delays them.
     pub records: Option<Arc<[TimedIo]>>,
-    /// What only the report looks at.
+    /// Properties that only affect the report.
     pub reporting: Reporting,
-    /// The options as written (key, value), for `job options` in fio's JSON.
+    /// Options as written (key, value), for `job options` in fio's JSON.
     pub as_written: Vec<(String, String)>,
 }
 
 impl Job {
-    /// An [`Job::io_size`] that is never reached: the job goes round its range until something else ends it.
+    /// An [`Job::io_size`] that is never reached: the job repeats its range until another limit ends it.
     pub const ROUND: Extent = Extent::Bytes(1000 << 40);
 
-    /// I/Os after which a thread ends, in all.
+    /// Returns the total number of I/Os after which a thread ends.
     pub fn most_ios(&self) -> Option<u64> {
         let each = self.number_ios.filter(|_| !self.time_based)?;
         Some(each.saturating_mul(self.loops.into()))
     }
 
-    /// How often its direct writes meet blocks of its file that are allocated and were never written, on average over its
-    /// run: fio allocates the file of a job that only writes and does not write it first, so its first pass does.
+    /// Returns the average interval between direct writes to blocks of the file that are allocated but not yet
+    /// written. fio allocates the file of a job that only writes, without writing it, so the first pass meets such
+    /// blocks.
     fn converts_every(&self) -> Option<Span> {
         let only_writes = self.mix == Mix::Write && self.records.is_none();
         if !self.direct || !only_writes || self.overwrite || self.filesystem.is_none() {
@@ -444,7 +446,7 @@ impl Job {
         };
         let block = match &self.block_sizes[1] {
             BlockSizes::Fixed(bytes) => *bytes,
-            // The smallest: extents are marked one by one.
+            // The smallest size: extents are converted one by one.
             BlockSizes::Range { min, .. } => *min,
             BlockSizes::Split(parts) => parts.iter().map(|part| part.0).min().unwrap_or(4096),
         };
@@ -452,7 +454,7 @@ impl Job {
         Some(Span::from_ns((runtime + self.ramp_time).ns() / blocks))
     }
 
-    /// What a thread of this job has of a file; `None` if it has the drive itself, without a page cache.
+    /// Returns the file model of this job's threads; `None` if they use the drive directly, without a page cache.
     pub fn file(&self) -> Option<FileConfig> {
         if self.direct && self.filesystem.is_none() {
             return None;
@@ -467,7 +469,7 @@ impl Job {
                 SyncMode::DataSync => Some(Durable::Data),
                 SyncMode::Sync => Some(Durable::All),
             },
-            // A job with both has fsync.
+            // A job with both uses fsync.
             sync: if self.fdatasync > 0 && self.fsync == 0 {
                 Durable::Data
             } else {
@@ -478,7 +480,7 @@ impl Job {
 }
 
 impl Default for Job {
-    /// fio's defaults, but direct I/O and libaio (fio's are buffered and psync).
+    /// Returns fio's defaults, but with direct I/O and libaio (fio's are buffered and psync).
     fn default() -> Job {
         Job {
             name: String::from("job"),

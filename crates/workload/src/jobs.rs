@@ -1,12 +1,13 @@
-//! All jobs of a run as one [`model::engine::Workload`]: phases parted by stonewalls, their threads, and what each
-//! completed.
+//! All jobs of a run as one [`model::engine::Workload`]: phases separated by stonewalls, their threads, and the
+//! results of each thread.
 //!
-//! Threads that completed something are due at once and wait in a list; the queue of timed events holds only starts,
-//! paced I/Os and pauses, so a closed loop never touches it.
+//! Threads with a completion are due at once and wait in a list. The queue of timed events holds only starts,
+//! rate-limited I/Os and pauses, so a closed loop never uses it.
 //!
-//! Threads of a phase start one after the other, [`START_GAP`] apart at most: fio wakes each when all are made, and each
-//! then opens its files and has its buffers made. Threads that started at the same nanosecond would issue paced I/Os at
-//! the same nanoseconds for ever (`docs/decisions/0108-latency-accounting.md`).
+//! Threads of a phase start one after another, at most [`START_GAP`] apart: fio wakes each thread when all have been
+//! created, and each thread then opens its files and allocates its buffers. Threads that started at the same
+//! nanosecond would issue rate-limited I/Os at the same nanoseconds forever
+//! (`docs/decisions/0108-latency-accounting.md`).
 
 use core::hint::cold_path;
 
@@ -20,10 +21,10 @@ use super::thread::{Next, Stage, Thread};
 use statistics::{Measured, ThreadOutcome};
 use text::problem::Problems;
 
-/// Most that lies between the starts of two threads that start one after the other; all times up to it are as likely.
+/// Maximum gap between the starts of two consecutive threads; gaps are uniformly distributed up to this value.
 const START_GAP: Span = Span::from_us(100);
 
-/// How long after the first of its phase each thread starts.
+/// Returns each thread's start delay after the first thread of its phase.
 fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
     let mut random = Stream::new(seed, "thread starts");
     let (mut phase, mut lag) = (None, Span::ZERO);
@@ -42,25 +43,25 @@ fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
         .collect()
 }
 
-/// A thread with all that is known of it.
+/// A thread with its settings and results.
 #[derive(Clone, Debug)]
 struct JobThread<'a> {
     job: &'a Job,
     settings: JobCopy,
-    /// When it starts after its phase and its `startdelay`.
+    /// Delay of the start after its phase and its `startdelay`.
     lag: Span,
     thread: Thread,
-    /// Reads, writes, trims, syncs.
+    /// Results for reads, writes, trims, syncs.
     measured: [Measured; 4],
-    /// What submission takes beyond the anatomy's part, where it is told apart (asynchronous engines).
+    /// Submission time beyond the part in the latency breakdown, if it is reported separately (asynchronous engines).
     submission: Option<Span>,
-    /// It is in the list of those that are due at once.
+    /// Whether the thread is in the list of threads that are due at once.
     is_ready: bool,
-    /// When its timer is due.
+    /// Due time of its timer.
     armed: Time,
 }
 
-/// The jobs of a plan at work.
+/// The running jobs of a plan.
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
     threads: Vec<JobThread<'a>>,
@@ -74,11 +75,11 @@ pub struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Jobs on a drive of this capacity; the first thread starts at [`Time::ZERO`]. `series_every` is the interval of
-    /// [`Measured::series`], zero for none.
+    /// Creates jobs on a drive of this capacity; the first thread starts at [`Time::ZERO`]. `series_every` is the
+    /// interval of [`Measured::series`]; zero means no series.
     ///
     /// # Errors
-    /// All that does not fit, for all jobs.
+    /// Everything that does not fit, for all jobs.
     pub fn new(
         jobs: &'a [Job],
         capacity: Capacity,
@@ -120,8 +121,9 @@ impl<'a> Jobs<'a> {
         Ok(all)
     }
 
-    /// fio counts in submission latency what the thread of a job does after the doorbell, while the drive works,
-    /// and so do [`Measured`] results from here on; without it they end at the doorbell.
+    /// Includes the work of a job's thread after the doorbell in submission latency, as fio does; the drive works
+    /// during this time. Applies to all later [`Measured`] results. Without this call, submission latency ends at the
+    /// doorbell.
     pub fn with_after_doorbell(mut self, after: impl Fn(&Job) -> Span) -> Jobs<'a> {
         for one in &mut self.threads {
             if let Some(submission) = &mut one.submission {
@@ -131,17 +133,17 @@ impl<'a> Jobs<'a> {
         self
     }
 
-    /// The job of each thread.
+    /// Returns the job of each thread.
     pub fn threads(&self) -> impl Iterator<Item = &'a Job> {
         self.threads.iter().map(|one| one.job)
     }
 
-    /// Ids of its commands are below this.
+    /// Returns an upper bound of command ids (exclusive).
     pub fn ids(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// The moment at which the first thread begins to count.
+    /// Returns the time when the first thread starts to count.
     pub fn counts_from(&self) -> Time {
         self.threads
             .iter()
@@ -151,7 +153,7 @@ impl<'a> Jobs<'a> {
             .unwrap_or(Time::ZERO)
     }
 
-    /// Share of the work done, 0 to 1.
+    /// Returns the completed share of the work, 0 to 1.
     pub fn share(&self, now: Time) -> f64 {
         let share = |one: &JobThread| one.thread.share(now, &one.settings, one.job);
         let sum: f64 = self.threads.iter().map(share).sum();
@@ -195,7 +197,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// The thread has reaped a completion.
+    /// Processes a completion that the thread has reaped.
     #[inline(always)]
     fn take(&mut self, now: Time, completion: &Completion, slot: InFlight) {
         let one = &mut self.threads[slot.thread as usize];
@@ -233,7 +235,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// What each thread did, in the order of jobs and copies.
+    /// Returns the result of each thread, in the order of jobs and copies.
     pub fn outcomes(self) -> Vec<ThreadOutcome> {
         self.threads
             .into_iter()
@@ -292,7 +294,7 @@ impl Workload for Jobs<'_> {
                 self.call(index, now, submit);
             }
             self.ready.clear();
-            // A stonewall may have let the next phase start at this very moment.
+            // A stonewall may have started the next phase at this time.
             if self.timers.next() != now {
                 return;
             }
@@ -308,7 +310,7 @@ impl Workload for Jobs<'_> {
             return;
         }
         cold_path();
-        // The thread sleeps until the batch is full, and then sees all of it at once.
+        // The thread sleeps until the batch is full, and then sees all completions at once.
         thread.held.push(*completion);
         if thread.batch_is_full() {
             let mut held = std::mem::take(&mut thread.held);

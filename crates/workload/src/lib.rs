@@ -1,4 +1,4 @@
-//! Workloads: what is asked of a drive, by fio job, by trace, or by ACT.
+//! Workloads for a drive: fio jobs, traces, and ACT.
 
 pub mod act;
 mod blocks;

@@ -1,6 +1,6 @@
-//! Offsets: sequential positions, random blocks, and fio's ways of mixing them.
+//! Offset generation: sequential positions, random blocks, and fio's combinations of both.
 //!
-//! With several block sizes fio's random map marks every block covered; here one draw uses one block of the smallest
+//! With several block sizes, fio's random map marks every covered block. Here one draw uses one block of the smallest
 //! size.
 
 use core::hint::cold_path;
@@ -11,32 +11,33 @@ use super::distributions::Sampler;
 use super::job::{Direction, Job, Sequencer};
 use super::permutation::Permutation;
 
-/// Makes the offsets of one thread.
+/// Offset generator of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Offsets {
     /// First byte of the range.
     start: u64,
-    /// Its length.
+    /// Length of the range.
     len: u64,
     random: bool,
     percentage_random: [u32; 3],
     sequence: u32,
     sequencer: Sequencer,
     skip: i64,
-    /// By direction: distance of random offsets, and how many there are.
+    /// By direction: alignment of random offsets, and their number.
     align: [u64; 3],
     blocks: [u64; 3],
     samplers: [Sampler; 3],
     map: Permutation,
-    /// By direction: where the next sequential I/O goes, from the start of the range.
+    /// By direction: next sequential offset, relative to the start of the range.
     position: [u64; 3],
-    /// By direction: I/Os left before the sequencer draws anew.
+    /// By direction: I/Os before the sequencer draws again.
     left: [u32; 3],
     stream: Stream,
 }
 
 impl Offsets {
-    /// Offsets in `start..start + len`; `smallest` is the smallest block by direction and fits in `len`.
+    /// Creates a generator of offsets in `start..start + len`; `smallest` is the smallest block by direction and fits
+    /// in `len`.
     pub(crate) fn new(
         job: &Job,
         start: u64,
@@ -57,7 +58,7 @@ impl Offsets {
                 &mut stream,
             )
         });
-        // fio has one map a file, in units of the smallest block of all directions.
+        // fio has one map per file, in units of the smallest block of all directions.
         let map = Permutation::new(blocks[0].max(blocks[1]).max(blocks[2]), &mut stream);
         let mut offsets = Offsets {
             start,
@@ -79,7 +80,7 @@ impl Offsets {
         offsets
     }
 
-    /// Begins another pass over the range.
+    /// Starts another pass over the range.
     pub(crate) fn rewind(&mut self, smallest: [u64; 3]) {
         for (position, smallest) in self.position.iter_mut().zip(smallest) {
             *position = if self.skip < 0 {
@@ -91,14 +92,14 @@ impl Offsets {
         self.left = [0; 3];
     }
 
-    /// The offset of the next I/O, and its length: `bytes`, or less where it would leave the range.
+    /// Returns the offset and length of the next I/O: `bytes`, or less at the end of the range.
     #[inline(always)]
     pub(crate) fn next(&mut self, direction: Direction, bytes: u32) -> (u64, u32) {
         let d = direction as usize;
         let relative = if self.random && self.draws(d) {
             let block = loop {
                 let block = self.samplers[d].draw(self.blocks[d], &mut self.map, &mut self.stream);
-                // The map is as long as the direction with most blocks.
+                // The map is as long as that of the direction with the most blocks.
                 if block < self.blocks[d] {
                     break block;
                 }
@@ -118,7 +119,7 @@ impl Offsets {
         (self.start + relative, fits as u32)
     }
 
-    /// Whether this I/O of a random job draws a new offset.
+    /// Checks whether this I/O of a random job draws a new offset.
     #[inline]
     fn draws(&mut self, d: usize) -> bool {
         if self.left[d] > 0 {

@@ -1,12 +1,12 @@
-//! Pace: `rate`, `rate_iops` and `rate_process`.
+//! Rate limits: `rate`, `rate_iops` and `rate_process`.
 //!
-//! As fio does it: the schedule is absolute, so a job that fell behind catches up; the depth limits how much.
+//! As in fio, the schedule is absolute, so a job that fell behind catches up, limited by its queue depth.
 
 use model::{Span, Stream, Time};
 
 use super::job::{Rate, RateProcess};
 
-/// When the next I/O of one direction is due.
+/// Due time of the next I/O of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     rate: Rate,
@@ -33,7 +33,7 @@ impl Pacer {
         self.due
     }
 
-    /// Counts an I/O and moves the due time on.
+    /// Counts an I/O and advances the due time.
     #[inline]
     pub(crate) fn issue(&mut self, bytes: u32, stream: &mut Stream) {
         let (unit, rate) = match self.rate {
@@ -43,7 +43,7 @@ impl Pacer {
         self.issued += unit;
         self.due = match self.process {
             RateProcess::Linear => {
-                // From the start, so that rounding never adds up.
+                // Computed from the start, so that rounding errors do not accumulate.
                 let ns = u128::from(self.issued) * 1_000_000_000 / u128::from(rate.max(1));
                 self.start + Span::from_ns(ns as u64)
             }

@@ -1,38 +1,41 @@
-//! fio's think time: after so many blocks, or so long a time, a thread waits for all it has in flight, and then pauses.
+//! fio's think time: after a number of blocks, or after a given time, a thread waits for its outstanding I/Os and
+//! then pauses.
 //!
-//! As in fio, the time is looked at when an I/O could be issued. Source: fio's HOWTO, `thinktime` and `thinktime_iotime`.
+//! As in fio, the time is checked when an I/O could be issued. Source: fio's HOWTO, `thinktime` and
+//! `thinktime_iotime`.
 
 use model::{Span, Time};
 
 use super::job::ThinkTime;
 
-/// The pauses of a thread.
+/// Think-time state of a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pauses {
-    /// Blocks gone through when the last one began.
+    /// Block count when the last pause started.
     at: u64,
-    /// End of the one under way, or of the last; at first when the thread began.
+    /// End of the current or last pause; initially the start of the thread.
     until: Time,
-    /// CPU time burnt in them.
+    /// CPU time used in pauses.
     pub(crate) spun: Span,
 }
 
-/// What a thread that thinks does instead of issuing.
+/// State of a thread that does not issue because of its think time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pause {
-    /// It awaits its I/Os in flight.
+    /// Waits for outstanding I/Os.
     Quiesce,
-    /// It pauses.
+    /// Pauses until this time.
     Until(Time),
 }
 
 impl Pauses {
-    /// The thread begins to run.
+    /// Starts counting at the start of the thread.
     pub(crate) fn begin(&mut self, now: Time) {
         self.until = now;
     }
 
-    /// What a thread does at `now` that has gone through `blocks` and has `in_flight` I/Os; `None`: it goes on.
+    /// Returns whether a thread with `blocks` blocks so far and `in_flight` outstanding I/Os waits or pauses at
+    /// `now`; `None`: it continues.
     pub(crate) fn pause(
         &mut self,
         now: Time,
@@ -47,7 +50,7 @@ impl Pauses {
         if in_time && blocks - self.at < u64::from(think.blocks.max(1)) {
             return None;
         }
-        // fio reaps everything before it pauses.
+        // fio reaps all completions before it pauses.
         if in_flight > 0 {
             return Some(Pause::Quiesce);
         }

@@ -1,11 +1,11 @@
-//! fio's random map (no block comes again before all have come) as a keyed bijection walked in order: no memory, and the
-//! next epoch takes a new key.
+//! fio's random map (no block repeats before all blocks have been used) as a keyed bijection in counter order. It
+//! needs no memory, and the next epoch takes a new key.
 
 use core::hint::select_unpredictable;
 
 use model::Stream;
 
-/// A random order of `0..n`, by three rounds of multiply and xor-shift on the next power of two.
+/// A random order of `0..n`, by three rounds of multiply and xor-shift in the range of the next power of two.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     n: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// `n` is at least 1.
+    /// Creates a random order; `n` is at least 1.
     pub(crate) fn new(n: u64, stream: &mut Stream) -> Permutation {
         let bits = (u64::BITS - (n - 1).leading_zeros()).max(1);
         let mut permutation = Permutation {
@@ -50,7 +50,7 @@ impl Permutation {
         x
     }
 
-    /// The image of `index`; both below `n`.
+    /// Returns the image of `index`; both are below `n`.
     #[inline]
     pub(crate) fn at(&self, index: u64) -> u64 {
         let mut x = self.mix(index);
@@ -60,12 +60,12 @@ impl Permutation {
         x
     }
 
-    /// The next of the order; after the last, a new order begins.
+    /// Returns the next element; after the last element, a new order starts.
     #[inline]
     pub(crate) fn next(&mut self, stream: &mut Stream) -> u64 {
         while self.counter < self.mask {
-            // Two at a time: which of them is below `n` cannot be foretold, whether one is can, and what the processor has
-            // guessed wrong takes longer than a mix.
+            // Two at a time: the processor cannot predict which of the two is below `n`, but it can predict whether
+            // one is. A misprediction costs more than a mix.
             let (one, two) = (self.mix(self.counter), self.mix(self.counter + 1));
             let first = one < self.n;
             let x = select_unpredictable(first, one, two);

@@ -1,26 +1,26 @@
-//! A thread's places: how many I/Os it may have in flight, and when it fills up those that have become free (fio's
+//! Queue slots of a thread: the number of I/Os that it may have outstanding, and when it refills free slots (fio's
 //! `iodepth`, `iodepth_low`, `iodepth_batch` and `iodepth_batch_complete_min`).
 
 use super::job::Job;
 
-/// The places of one thread.
+/// Queue slots of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     depth: u32,
     in_flight: u32,
-    /// I/Os that share a system call.
+    /// I/Os per system call.
     batch: u32,
-    /// Completions that the thread waits for at least, and how few may be in flight before it fills up again.
+    /// Minimum completions per wait, and the number of outstanding I/Os below which the thread refills.
     complete_min: u32,
     low: u32,
-    /// Completions since it was full.
+    /// Completions since all slots were last in use.
     reaped: u32,
-    /// It fills up: it has not been full since it last began to.
+    /// Whether the thread refills: set until all slots are in use again.
     refilling: bool,
 }
 
 impl Places {
-    /// All free.
+    /// Creates slots that are all free.
     pub(crate) fn new(job: &Job, depth: u32) -> Places {
         Places {
             depth,
@@ -36,29 +36,29 @@ impl Places {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of slots.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// There are so many from now on.
+    /// Changes the number of slots.
     pub(crate) fn change_depth(&mut self, depth: u32) {
         self.depth = depth;
     }
 
-    /// How many are taken.
+    /// Returns the number of slots in use.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// An I/O takes one.
+    /// Takes a slot for an I/O.
     #[inline]
     pub(crate) fn take(&mut self) {
         self.in_flight += 1;
     }
 
-    /// One is free again; returns whether the thread may have something to issue.
+    /// Releases a slot; returns whether the thread may have an I/O to issue.
     #[inline]
     pub(crate) fn release(&mut self) -> bool {
         self.in_flight -= 1;
@@ -72,18 +72,18 @@ impl Places {
         self.refilling || self.in_flight == 0
     }
 
-    /// Whether the thread fills free places.
+    /// Checks whether the thread refills free slots.
     #[inline]
     pub(crate) fn refilling(&self) -> bool {
         self.refilling
     }
 
-    /// It fills free places, however few there are.
+    /// Starts to refill, for any number of free slots.
     pub(crate) fn refill(&mut self) {
         self.refilling = true;
     }
 
-    /// Whether all are taken; then the thread fills up no more.
+    /// Checks whether all slots are in use. If so, the thread stops refilling.
     #[inline]
     pub(crate) fn filled_up(&mut self) -> bool {
         let full = self.in_flight >= self.depth;
@@ -94,18 +94,18 @@ impl Places {
         full
     }
 
-    /// Whether completions are looked at several at a time.
+    /// Checks whether several completions are reaped at a time.
     #[inline]
     pub(crate) fn reaps_batches(&self) -> bool {
         self.complete_min > 1
     }
 
-    /// Whether so many completions are enough to look at, where the thread waits for them.
+    /// Checks whether this number of completions is enough for a thread that waits for them.
     pub(crate) fn is_batch(&self, completions: u32) -> bool {
         completions >= self.complete_min.min(self.in_flight)
     }
 
-    /// Whether the next I/O shares the system call of those before it; counts those.
+    /// Checks whether the next I/O shares the system call of the I/Os before it; updates their count.
     #[inline]
     pub(crate) fn joins(&self, in_batch: &mut u32) -> bool {
         let joins = *in_batch > 0;
@@ -121,7 +121,7 @@ impl Places {
 mod tests {
     use super::*;
 
-    /// How many are in flight each time the thread begins to fill up again, where all places have been taken first.
+    /// Returns the number of outstanding I/Os when the thread starts to refill, after all slots have been in use.
     fn begins(job: &Job) -> u32 {
         let mut places = Places::new(job, 16);
         while !places.filled_up() {

@@ -1,11 +1,11 @@
-//! A trace as a workload: as recorded, scaled in time, or as fast as a queue depth allows.
+//! Trace replay: as recorded, scaled in time, or as fast as a queue depth allows.
 //!
-//! As recorded (open loop) a request arrives at its own time whatever the drive does, and its latency counts from that
-//! time, so a drive that cannot follow shows it. At most [`OUTSTANDING`] requests are inside host and drive at once;
-//! later ones wait before it, and that wait is part of their latency ([`Part::QueueSlot`]). At a queue depth (closed
-//! loop) recorded times mean nothing: the next request starts when one ends.
+//! As recorded (open loop), a request arrives at its own time, independent of the drive. Its latency counts from that
+//! time, so it shows if the drive is too slow. At most [`OUTSTANDING`] requests are in host and drive at once. Later
+//! requests wait before the host, and this wait is part of their latency ([`Part::QueueSlot`]). At a queue depth
+//! (closed loop), recorded times have no meaning: the next request starts when one completes.
 //!
-//! The order of the trace is kept, and nothing else of it: which requests waited for which others is not recorded.
+//! Only the order of the trace is kept. Traces do not record which requests waited for which other requests.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use statistics::Histogram;
 use statistics::Measured;
 use text::problem::{Problem, Problems};
 
-/// Most requests inside host and drive: about what Linux gives a drive of 31 queues (1,023 tags each).
+/// Maximum requests in host and drive: about Linux's limit for a drive with 31 queues (1,023 tags each).
 pub const OUTSTANDING: u32 = 32_768;
 
-/// Volumes side by side begin at multiples of this, bytes.
+/// Alignment of adjacent volumes, bytes.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
-/// When requests are issued.
+/// Issue times of requests.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Pace {
-    /// At their recorded times divided by this factor (1: as recorded).
+    /// Recorded times divided by this factor (1: as recorded).
     Recorded(f64),
-    /// As fast as this many outstanding at once allow.
+    /// As fast as this queue depth allows.
     Depth(u32),
 }
 
 impl Pace {
-    /// As recorded; or, where a trace has an order and no times, one request after the other, as fio plays such a log
-    /// unless `iodepth` says otherwise.
+    /// Returns the default pace: as recorded. For a trace with an order but without times, one request after another,
+    /// as fio replays such a log unless `iodepth` is set.
     pub fn of(trace: &Trace) -> Pace {
         if trace.timed {
             Pace::Recorded(1.0)
@@ -45,37 +45,38 @@ impl Pace {
     }
 }
 
-/// What is done with addresses beyond the drive.
+/// Treatment of addresses beyond the end of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Beyond {
-    /// The replay is refused. The default, because folding changes what a trace asks for.
+    /// Refuse the replay. This is the default, because folding changes the requests of a trace.
     #[default]
     Refuse,
-    /// They are folded into the drive (modulo its size).
+    /// Fold addresses into the drive (modulo its size).
     Wrap,
 }
 
-/// A trace fitted to a drive.
+/// A trace mapped to a drive.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// First byte of each volume.
     bases: Vec<u64>,
-    /// Bytes of the drive, and its block.
+    /// Bytes and block size of the drive.
     capacity: Capacity,
     /// Requests whose addresses were folded.
     pub wrapped: u64,
-    /// Reads and writes of no bytes, which are left out.
+    /// Reads and writes of zero bytes, which are skipped.
     pub empty: u64,
     /// Requests that were widened to whole blocks of the drive.
     pub widened: u64,
 }
 
 impl Layout {
-    /// Puts the volumes of `trace` side by side from byte 0, each from a whole MiB on, and checks every request.
+    /// Places the volumes of `trace` one after another from byte 0, each at a multiple of 1 MiB, and checks every
+    /// request.
     ///
     /// # Errors
-    /// Requests beyond the end of the drive (`drive` names it) with [`Beyond::Refuse`]: how many, and where the first
-    /// is. Requests longer than the drive, always.
+    /// With [`Beyond::Refuse`]: requests beyond the end of the drive (`drive` names it), with their number and the
+    /// first one. Always: requests longer than the drive.
     pub fn new(
         trace: &Trace,
         drive: &str,
@@ -131,7 +132,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Puts the volumes side by side, and checks nothing.
+    /// Places the volumes without checks.
     fn of(trace: &Trace, capacity: Capacity) -> Layout {
         let mut next = 0;
         let ends = trace.summary().ends;
@@ -170,7 +171,7 @@ impl Layout {
         }])
     }
 
-    /// First byte and length in whole blocks, before folding.
+    /// Returns first byte and length in whole blocks, before folding.
     #[inline]
     fn extent(&self, request: &Request) -> (u64, u64) {
         let block = u64::from(self.capacity.block.max(512));
@@ -180,7 +181,7 @@ impl Layout {
         (start, end - start)
     }
 
-    /// First byte and length on the drive.
+    /// Returns first byte and length on the drive.
     #[inline]
     fn place(&self, request: &Request) -> (u64, u32) {
         let (mut start, bytes) = self.extent(request);
@@ -194,11 +195,12 @@ impl Layout {
     }
 }
 
-/// Reads the recorded I/Os of every job that plays some (fio's `read_iolog`), in any format of a trace, into
-/// [`Job::records`]. Files of a log lie side by side; lengths are widened to 512 B; what has no length is left out.
+/// Reads the recorded I/Os of every job with a log (fio's `read_iolog`), in any trace format, into [`Job::records`].
+/// Files of a log are placed one after another. Lengths are rounded up to 512 B, and I/Os without a length are
+/// skipped.
 ///
 /// # Errors
-/// All logs that cannot be read, with what is wrong in each.
+/// All logs that cannot be read, with the problem of each.
 pub fn read_iologs(jobs: &mut [Job]) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for job in jobs.iter_mut().filter(|job| job.records.is_none()) {
@@ -211,7 +213,7 @@ pub fn read_iologs(jobs: &mut [Job]) -> Result<(), Problems> {
     problems.or(())
 }
 
-/// A trace as a job plays it.
+/// Converts a trace into the I/Os of a job.
 fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
     let anywhere = Capacity {
         bytes: u64::MAX,
@@ -235,7 +237,7 @@ fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
     .collect()
 }
 
-/// What an outstanding command is.
+/// State of an outstanding command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outstanding {
     due: Time,
@@ -244,36 +246,37 @@ struct Outstanding {
     kind: u8,
 }
 
-/// A trace at work.
+/// A running trace.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     records: &'a [Record],
     layout: &'a Layout,
-    /// Recorded nanoseconds times this, shifted right by [`SCALE_BITS`], are nanoseconds of the run; 0 at a depth.
+    /// Fixed-point factor: recorded nanoseconds times this, shifted right by [`SCALE_BITS`], are nanoseconds of the
+    /// run; 0 at a queue depth.
     scale: u64,
     most: u32,
     threads: u16,
     next: usize,
-    /// When the next one arrives; never if there is none.
+    /// Arrival of the next request; never if there is none.
     due: Time,
     now: Time,
     free: Vec<u32>,
     slots: Vec<Outstanding>,
-    /// Reads, writes, trims, flushes.
+    /// Results for reads, writes, trims, flushes.
     pub measured: [Measured; 4],
-    /// Requests issued at each depth, in fio's classes.
+    /// Requests issued at each depth, in fio's depth classes.
     pub depths: [u64; 7],
-    /// Response times as recorded, of reads and of writes.
+    /// Recorded response times of reads and of writes.
     pub recorded: [Histogram; 2],
     series_every: Span,
 }
 
-/// Bits after the point of [`Replay::scale`].
+/// Fraction bits of [`Replay::scale`].
 const SCALE_BITS: u32 = 32;
 
 impl<'a> Replay<'a> {
-    /// `trace` on a drive it has been fitted to, issued in turn by this many threads (at least one). A speed must be
-    /// from 1e-6 to 1e6; a depth at least 1.
+    /// Creates a replay of `trace` on the drive to which it has been mapped, issued in turn by this many threads (at
+    /// least one). A speed must be from 1e-6 to 1e6, a depth at least 1.
     pub fn new(
         trace: &'a Trace,
         layout: &'a Layout,
@@ -308,7 +311,7 @@ impl<'a> Replay<'a> {
         replay
     }
 
-    /// When the last request arrives as recorded and scaled; the start at a depth.
+    /// Returns the arrival of the last request, scaled; the start time at a queue depth.
     pub fn last_arrival(&self) -> Time {
         self.records
             .last()
@@ -321,7 +324,7 @@ impl<'a> Replay<'a> {
         Time::from_ns(u64::try_from(fine >> SCALE_BITS).unwrap_or(u64::MAX - 1))
     }
 
-    /// Share of the requests issued, 0 to 1.
+    /// Returns the share of the requests issued, 0 to 1.
     pub fn share(&self) -> f64 {
         self.next as f64 / self.records.len().max(1) as f64
     }
@@ -330,7 +333,7 @@ impl<'a> Replay<'a> {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// Passes over what is left out and finds when the next request is due.
+    /// Skips requests that are not replayed, and finds when the next one is due.
     fn look_ahead(&mut self) {
         while let Some(record) = self.records.get(self.next) {
             let request = record.request();
@@ -364,7 +367,7 @@ impl<'a> Replay<'a> {
         {
             recorded.record(latency);
         }
-        // In a closed loop a request begins when it may.
+        // In a closed loop, a request starts when a slot is free.
         let due = if self.scale == 0 { now } else { self.due };
         self.slots[id as usize] = Outstanding {
             due,
@@ -389,7 +392,7 @@ impl model::engine::Workload for Replay<'_> {
         if self.outstanding() >= self.most {
             Time::NEVER
         } else {
-            // Overdue, because there was no place, is due now.
+            // A request that is overdue because no slot was free is due now.
             self.due.max(self.now)
         }
     }

@@ -1,4 +1,5 @@
-//! From jobs to threads: what each copy of each job does on a drive of a given size, or everything that does not fit.
+//! Resolves jobs into threads: the settings of each copy of each job on a drive of a given size, or everything that
+//! does not fit.
 
 use model::Capacity;
 
@@ -11,11 +12,11 @@ use text::problem::{Place, Problem, Problems};
 pub(crate) struct JobCopy {
     /// Index of the job.
     pub(crate) job: usize,
-    /// Which copy, from 0.
+    /// Index of the copy, from 0.
     pub(crate) copy: u32,
     /// Reporting group.
     pub(crate) group: u32,
-    /// Jobs of one phase run together; a stonewall begins the next.
+    /// Phase: jobs of one phase run together; a stonewall starts the next.
     pub(crate) phase: u32,
     /// First byte of the range.
     pub(crate) start: u64,
@@ -25,11 +26,11 @@ pub(crate) struct JobCopy {
     pub(crate) io_size: u64,
     /// Smallest block by direction.
     pub(crate) smallest: [u32; 3],
-    /// I/Os in flight: a synchronous interface has one, whatever `iodepth` says.
+    /// Queue depth: a synchronous engine has one, for any `iodepth`.
     pub(crate) depth: u32,
 }
 
-/// The directions a mix uses.
+/// Returns the directions of a mix.
 pub(crate) fn directions(mix: Mix) -> &'static [Direction] {
     match mix {
         Mix::Read => &[Direction::Read],
@@ -42,7 +43,7 @@ pub(crate) fn directions(mix: Mix) -> &'static [Direction] {
 
 const KEYS: [&str; 3] = ["read", "write", "trim"];
 
-/// Gathers the problems of one job.
+/// Collects the problems of one job.
 struct Check<'a> {
     job: &'a Job,
     problems: &'a mut Problems,
@@ -225,15 +226,16 @@ fn bytes_of(extent: Extent, drive: u64, unit: u64) -> u64 {
     }
 }
 
-/// Whether these jobs fit a drive of this capacity.
+/// Checks whether these jobs fit a drive of this capacity.
 ///
 /// # Errors
-/// All that does not fit, for all jobs.
+/// Everything that does not fit, for all jobs.
 pub fn check(jobs: &[Job], capacity: Capacity) -> Result<(), Problems> {
     resolve(jobs, capacity).map(|_| ())
 }
 
-/// What is said of jobs whose `size` or `filesize` is beyond a drive of so many bytes and so ends with it.
+/// Returns remarks about jobs whose `size` or `filesize` is larger than a drive of `drive_bytes` bytes, and is
+/// therefore cut.
 pub fn cut(jobs: &[Job], drive_bytes: u64) -> Vec<String> {
     let beyond = |job: &&Job| {
         let start = match job.offset {
@@ -256,10 +258,10 @@ pub fn cut(jobs: &[Job], drive_bytes: u64) -> Vec<String> {
     .collect()
 }
 
-/// All threads of these jobs on a drive of this capacity.
+/// Returns all threads of these jobs on a drive of this capacity.
 ///
 /// # Errors
-/// All that does not fit, for all jobs.
+/// Everything that does not fit, for all jobs.
 pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, Problems> {
     let mut problems = Problems::default();
     let mut threads = Vec::new();
@@ -333,9 +335,10 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
     problems.or(threads)
 }
 
-/// What a pass over a range moves. Where all blocks have one size, fio does not go to what is left after the last whole one; what
-/// leaves out a stretch after each block (`rw=read:12k`) ends with its range, and goes on at the beginning only where that is all of the
-/// file or drive. Left out: the end of mixes that leave out stretches, whose directions fio ends one by one.
+/// Returns the bytes that a pass over a range transfers. If all blocks have one size, fio skips the remainder after
+/// the last whole block. A job that skips bytes after each block (`rw=read:12k`) ends at the end of its range. It
+/// wraps to the start only if the range is the whole file or drive. Not modelled: the end of mixes that skip bytes,
+/// whose directions fio ends one by one.
 fn pass_bytes(job: &Job, len: u64, drive: u64) -> u64 {
     let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]);
     let mut sizes = directions(job.mix).iter().map(sizes);
@@ -356,19 +359,19 @@ fn pass_bytes(job: &Job, len: u64, drive: u64) -> u64 {
     }
 }
 
-/// The smallest block that a job uses.
+/// Returns the smallest block that a job uses.
 pub(crate) fn smallest_block(job: &Job) -> Option<u32> {
     let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]).0;
     directions(job.mix).iter().map(sizes).min()
 }
 
-/// Percentages are rounded down to multiples of the smallest block in use.
+/// Returns the rounding unit of percentages: the smallest block in use; percentages are rounded down.
 fn unit_of(job: &Job, capacity: Capacity) -> u64 {
     let smallest = smallest_block(job).unwrap_or(capacity.block);
     u64::from(smallest.max(capacity.block))
 }
 
-/// First byte and length of the range of one copy.
+/// Returns first byte and length of the range of one copy.
 fn extent(
     check: &mut Check<'_>,
     job: &Job,
@@ -404,9 +407,9 @@ fn extent(
     let end = job.filesize.map_or(drive, |filesize| filesize.min(drive));
     let left = end.saturating_sub(start);
     let len = match job.size {
-        // As fio does: of the file, and no more than lies behind the offset.
+        // As in fio: a percentage of the file, limited to the part after the offset.
         Some(size @ Extent::Percent(_)) => bytes_of(size, end, unit).min(left),
-        // fio takes what a block device has.
+        // fio cuts a size at the end of a block device.
         Some(Extent::Bytes(bytes)) if job.on_device => bytes.min(left),
         Some(Extent::Bytes(bytes)) => bytes,
         None => left,

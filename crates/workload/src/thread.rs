@@ -1,6 +1,6 @@
-//! One job thread: which I/O it issues next, and when it may.
+//! One job thread: its next I/O, and when it may be issued.
 //!
-//! The order of decisions is fio's: end of the run, due sync, depth, think time, direction, pace, size, offset.
+//! The order of decisions is fio's: end of the run, due sync, depth, think time, direction, rate, size, offset.
 
 use core::hint::cold_path;
 
@@ -19,45 +19,45 @@ use super::watch::{Advice, DepthSearch, SteadyWatch};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// An earlier phase runs, or `startdelay` has not passed.
+    /// An earlier phase is running, or `startdelay` has not elapsed.
     Waiting,
     Running,
-    /// The range has been covered and will be again, when all I/Os in flight have been reaped.
+    /// A pass is complete, and another will start when all outstanding I/Os have been reaped.
     BetweenPasses,
-    /// No new I/O; those in flight are awaited.
+    /// Issues no new I/O and waits for the outstanding ones.
     Draining,
     /// The last fsync is in flight.
     LastSync,
     Finished,
 }
 
-/// What a thread says after it was let issue.
+/// State of a thread after it could issue.
 pub(crate) enum Next {
-    /// It waits for a completion (or for nothing).
+    /// Waits for a completion (or for nothing).
     Completion,
-    /// It wants to be called at this time.
+    /// Must be called at this time.
     At(Time),
-    /// It has ended.
+    /// The thread has ended.
     Finished,
 }
 
-/// What a thread does in one round of its loop.
+/// Action of a thread in one round of its loop.
 enum Step {
     /// Issues an I/O.
     Issue(Command),
-    /// Issues a sync, and waits for it.
+    /// Issues a sync and waits for it.
     Sync(Command),
     /// Issues nothing.
     Wait(Next),
 }
 
-/// One copy of a job at work.
+/// A running copy of one job.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     pub(crate) index: u32,
     pub(crate) stage: Stage,
     pub(crate) started: Time,
-    /// When statistics begin.
+    /// Time when statistics start.
     pub(crate) count_from: Time,
     pub(crate) ended: Time,
     /// End of `runtime`.
@@ -70,28 +70,28 @@ pub(crate) struct Thread {
     offsets: Offsets,
     pace: [Option<Pacer>; 3],
     stream: Stream,
-    /// Completions of a batch that is not full.
+    /// Completions of a batch that is not yet full.
     pub(crate) held: Vec<Completion>,
     /// I/Os issued.
     issued: u64,
     passes: Passes,
     limit: u64,
-    /// Syncs.
+    /// Writes since the last sync, for the options `fsync` and `fdatasync`.
     writes_since_sync: [u32; 2],
     sync_in_flight: bool,
     /// I/Os completed.
     completed: u64,
     pub(crate) pauses: Pauses,
-    /// The second half of a trim and write.
+    /// The write of a trim-and-write pair that is still due.
     trimmed: Option<(u64, u32)>,
-    /// Next of the recorded I/Os.
+    /// Index of the next recorded I/O.
     record: usize,
-    /// Depth classes of fio.
+    /// I/Os by fio's depth classes.
     pub(crate) depths: [u64; 7],
-    /// What looks on, if anything does.
+    /// Search for a depth, if the job asks for one.
     search: Option<Box<DepthSearch>>,
     steady: Option<Box<SteadyWatch>>,
-    /// When it was found to be steady.
+    /// Time when steady state was detected.
     pub(crate) steady_at: Option<Time>,
 }
 
@@ -149,7 +149,7 @@ impl Thread {
         }
     }
 
-    /// Begins to run.
+    /// Starts the thread.
     pub(crate) fn start(&mut self, now: Time, job: &Job) {
         self.stage = Stage::Running;
         self.started = now;
@@ -177,8 +177,8 @@ impl Thread {
         self.places.reaps_batches() || self.passes.reaps_all()
     }
 
-    /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full, or at the end
-    /// of a pass for all.
+    /// Checks whether the thread reaps the held completions. It waits for a batch only while its queue is full, or
+    /// for all completions at the end of a pass.
     pub(crate) fn batch_is_full(&self) -> bool {
         let held = self.held.len() as u32;
         if self.passes.reaps_all() {
@@ -192,7 +192,7 @@ impl Thread {
         self.search.is_some() || self.steady.is_some()
     }
 
-    /// Shows a completion to what looks on.
+    /// Passes a completion to the depth search and the steady-state test.
     pub(crate) fn watch(&mut self, now: Time, slot: &InFlight, latency: Span) {
         let runs = matches!(self.stage, Stage::Running | Stage::BetweenPasses);
         if !runs || now < self.count_from {
@@ -215,12 +215,12 @@ impl Thread {
         }
     }
 
-    /// The depth that the search found; 0 if not even 1 meets the target.
+    /// Returns the depth that the search found; 0 if depth 1 does not meet the target.
     pub(crate) fn latency_depth(&self) -> Option<u32> {
         self.search.as_ref()?.found()
     }
 
-    /// Share of its work done, for progress.
+    /// Returns the completed share of the thread's work, for progress.
     pub(crate) fn share(&self, now: Time, settings: &JobCopy, job: &Job) -> f64 {
         match self.stage {
             Stage::Waiting => 0.0,
@@ -245,7 +245,7 @@ impl Thread {
         }
     }
 
-    /// Takes a completion; says whether the thread may have something to issue.
+    /// Processes a completion; returns whether the thread may have an I/O to issue.
     #[inline]
     pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: Counted) -> bool {
         self.free.push(id);
@@ -258,7 +258,7 @@ impl Thread {
         self.places.release()
     }
 
-    /// Issues what it may at `now`: nearly always one I/O, after one has completed.
+    /// Issues all I/Os that may start at `now`: nearly always one I/O, after a completion.
     #[inline(always)]
     pub(crate) fn issue(
         &mut self,
@@ -268,7 +268,8 @@ impl Thread {
         slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) -> Next {
-        // Inlined here and in `issue_more`: a command stored for a call and loaded at once stalls (decision 0120).
+        // Inlined here and in `issue_more`: a command that is stored for a call and loaded at once stalls (decision
+        // 0120).
         let mut in_batch = 0;
         match self.step(now, settings, job, slots, &mut in_batch) {
             Step::Issue(command) => submit(command),
@@ -284,8 +285,9 @@ impl Thread {
         self.issue_more(now, settings, job, slots, in_batch, submit)
     }
 
-    /// Whether the I/O just issued took the last place of the depth, and was not the last of a pass or of all: then the
-    /// thread waits for completions, as the next step would say. Records end by their number, and may be flushes.
+    /// Checks whether the last issued I/O took the last free slot and was not the last of a pass or of all passes.
+    /// The thread then waits for completions, as the next step would decide. Records end by their number, and may be
+    /// flushes.
     #[inline]
     fn fills_up(&mut self, settings: &JobCopy, job: &Job) -> bool {
         debug_assert!(self.stage == Stage::Running && self.places.refilling());
@@ -293,7 +295,7 @@ impl Thread {
         !last && job.records.is_none() && self.places.filled_up()
     }
 
-    /// Goes on to issue.
+    /// Continues to issue.
     #[inline(never)]
     fn issue_more(
         &mut self,
@@ -316,7 +318,7 @@ impl Thread {
         }
     }
 
-    /// Decides on what it issues next, or waits for.
+    /// Decides what the thread issues next, or waits for.
     #[inline(always)]
     fn step(
         &mut self,
@@ -348,7 +350,7 @@ impl Thread {
             if self.sync_in_flight || !self.places.refilling() || self.places.filled_up() {
                 return Step::Wait(Next::Completion);
             }
-            // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
+            // A sync needs a free slot, as every I/O in fio does: at depth 1 the write has completed.
             if self.sync_due(job) {
                 return self.sync(now, slots);
             }
@@ -372,7 +374,7 @@ impl Thread {
         }
     }
 
-    /// Whether nothing more is to be issued.
+    /// Checks whether the thread issues no more I/Os.
     #[inline]
     fn ends(&mut self, now: Time, settings: &JobCopy, job: &Job) -> bool {
         if now >= self.until || self.issued >= self.limit {
@@ -395,7 +397,7 @@ impl Thread {
         false
     }
 
-    /// Goes over the range from its beginning.
+    /// Starts another pass over the range.
     fn begin_pass(&mut self, settings: &JobCopy) {
         self.passes.begin();
         if settings.io_size >= settings.len {
@@ -403,7 +405,7 @@ impl Thread {
         }
     }
 
-    /// After the last I/O: waits, syncs if asked, ends.
+    /// Handles the end of the job: waits for outstanding I/Os, then syncs if the job asks for it, then ends.
     fn drain(&mut self, now: Time, job: &Job, slots: &mut [InFlight]) -> Step {
         if self.places.in_flight() > 0 || self.sync_in_flight {
             return Step::Wait(Next::Completion);
@@ -429,7 +431,7 @@ impl Thread {
             || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
     }
 
-    /// Counts a sync as in flight, and makes its command.
+    /// Counts a sync as outstanding, and returns its command.
     fn sync(&mut self, now: Time, slots: &mut [InFlight]) -> Step {
         let Some(id) = self.free.pop() else {
             return Step::Wait(Next::Completion);
@@ -447,7 +449,7 @@ impl Thread {
         Step::Sync(command)
     }
 
-    /// Pauses when it is time to; `None` if the thread may go on.
+    /// Returns the pause that is due; `None` if the thread may continue.
     fn think(&mut self, now: Time, think: &ThinkTime) -> Option<Next> {
         let blocks = match think.by_issue {
             true => self.issued,
@@ -464,7 +466,7 @@ impl Thread {
         })
     }
 
-    /// The next recorded I/O, or when it is due.
+    /// Returns the next recorded I/O, or its due time.
     fn recorded(&mut self, now: Time, job: &Job) -> Result<(Op, u64, u32), Time> {
         let Some(record) = job
             .records
@@ -486,11 +488,11 @@ impl Thread {
         Ok((record.op, record.offset, record.bytes))
     }
 
-    /// The next I/O of the job's own making, or when it is due.
+    /// Returns the next generated I/O, or its due time.
     #[inline(always)]
     fn generated(&mut self, now: Time) -> Result<(Op, u64, u32), Time> {
         if let Some((offset, bytes)) = self.trimmed {
-            // Pace applies to the pair.
+            // The rate limit applies to the pair.
             self.trimmed = None;
             return Ok((Op::Write, offset, bytes));
         }
@@ -530,7 +532,8 @@ impl Thread {
         Ok((op, offset, bytes))
     }
 
-    /// `direction` is ahead of its pace: the other one if that is behind its own, or has none, or when the first is due.
+    /// `direction` is ahead of its rate. Returns the other direction if it is behind its rate or has no limit;
+    /// otherwise the earliest due time.
     fn instead(&self, direction: Direction, now: Time) -> Result<Direction, Time> {
         let due = |direction: Direction| self.pace[direction as usize].as_ref().map(Pacer::due);
         let mine = due(direction).unwrap_or(now);
@@ -546,7 +549,7 @@ impl Thread {
         }
     }
 
-    /// Counts an I/O as in flight, and makes its command.
+    /// Counts an I/O as outstanding, and returns its command.
     #[inline(always)]
     fn command(
         &mut self,

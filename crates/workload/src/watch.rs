@@ -1,35 +1,36 @@
-//! What watches a job while it runs: the search for the depth that meets a latency (`latency_target`), and the test
-//! whether it has become steady (`steadystate`).
+//! Monitors of a running job: the search for the depth that meets a latency (`latency_target`), and the steady-state
+//! test (`steadystate`).
 //!
-//! The search follows fio: the depth starts at 1, doubles while each window meets the target, then halves the gap
-//! between the largest that did and the smallest that did not. Unlike fio's it leaves out I/Os issued before the depth
-//! was changed.
+//! The search follows fio: the depth starts at 1 and doubles while each window meets the target. Then the search
+//! halves the gap between the largest depth that met the target and the smallest that did not. Unlike fio, it ignores
+//! I/Os issued before the last change of the depth.
 
 use model::{Span, Time};
 
 use super::job::{LatencyTarget, SteadyMetric, SteadyState};
 
-/// What a watch wants of its thread.
+/// Request of a monitor to its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Advice {
     Nothing,
-    /// Keep this many in flight from now on.
+    /// Use this depth from now on.
     Depth(u32),
-    /// Stop: the depth has been found (0: not even one meets the target).
+    /// Stop: the depth has been found (0: depth 1 does not meet the target).
     Found(u32),
-    /// Stop: it is steady.
+    /// Stop: the job is in steady state.
     Steady,
 }
 
-/// The search for a depth.
+/// Search for a depth.
 #[derive(Clone, Debug)]
 pub(crate) struct DepthSearch {
     target: LatencyTarget,
-    /// The largest depth known to meet it, and the smallest known not to (one more than may be tried, at first).
+    /// The largest depth known to meet the target, and the smallest known not to meet it (initially one more than the
+    /// maximum).
     meets: u32,
     fails: u32,
     depth: u32,
-    /// Whether the two are neighbours (`latency_run` goes on from there).
+    /// Whether the two are neighbours (`latency_run` continues from there).
     settled: bool,
     window_from: Time,
     met: u64,
@@ -50,17 +51,17 @@ impl DepthSearch {
         }
     }
 
-    /// The depth in use.
+    /// Returns the depth in use.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// The depth that was found.
+    /// Returns the depth that was found.
     pub(crate) fn found(&self) -> Option<u32> {
         self.settled.then_some(self.meets)
     }
 
-    /// Takes a completion.
+    /// Processes a completion.
     pub(crate) fn complete(&mut self, now: Time, issued: Time, latency: Span) -> Advice {
         if issued >= self.window_from {
             self.all += 1;
@@ -95,7 +96,7 @@ impl DepthSearch {
         Advice::Depth(self.depth)
     }
 
-    /// After the search: one less when the target is missed.
+    /// Adapts after the search: reduces the depth by one if the target is missed.
     fn adapt(&mut self, success: bool) -> Advice {
         if success || self.depth == 1 {
             return Advice::Nothing;
@@ -106,14 +107,14 @@ impl DepthSearch {
     }
 }
 
-/// The test for steadiness: one figure a second, and a window of the latest.
+/// Steady-state test: one sample per interval, and a window of the latest samples.
 #[derive(Clone, Debug)]
 pub(crate) struct SteadyWatch {
     criterion: SteadyState,
     window: Vec<f64>,
-    /// Samples the window holds.
+    /// Number of samples in the window.
     length: usize,
-    /// Where the oldest is, once it is full.
+    /// Index of the oldest sample, once the window is full.
     oldest: usize,
     sample_ends: Time,
     ios: u64,
@@ -136,7 +137,7 @@ impl SteadyWatch {
         }
     }
 
-    /// Takes a completion.
+    /// Processes a completion.
     pub(crate) fn complete(&mut self, now: Time, bytes: u32, latency: Span) -> Advice {
         while now >= self.sample_ends {
             self.sample_ends += self.criterion.interval;
@@ -157,7 +158,7 @@ impl SteadyWatch {
                 return Advice::Steady;
             }
         }
-        // What completes during the ramp falls to no sample.
+        // Completions during the ramp belong to no sample.
         if now + self.criterion.interval >= self.sample_ends {
             self.ios += 1;
             self.bytes += u64::from(bytes);
@@ -258,10 +259,10 @@ mod tests {
     fn steadiness_waits_for_the_ramp_and_the_window() {
         assert_eq!(steady_after(false, |_| 100), Some(7));
         assert_eq!(steady_after(true, |_| 100), Some(7));
-        // A cliff at 20 s: not while it is in the window.
+        // A cliff at 20 s: not in steady state while it is in the window.
         let cliff = |second| if second < 20 { 400 - second * 18 } else { 40 };
         assert_eq!(steady_after(false, cliff), Some(25));
-        // Growing by 50 a second: the slope is a tenth of the mean when that has reached 500.
+        // Growth of 50 per second: the slope is 10 % of the mean when the value has reached 500.
         assert_eq!(steady_after(true, |second| 50 * second), Some(13));
     }
 }

@@ -1,25 +1,25 @@
-//! What a run of ACT is told, and what follows from it.
+//! Configuration of an ACT run, and the rates that follow from it.
 
 use model::Span;
 use serde::{Deserialize, Serialize};
 
-/// Bytes that the rounding of records is counted in: version 3, version 6.
+/// Rounding unit of record sizes in bytes: version 3, version 6.
 const RECORD_UNIT: [u32; 2] = [128, 16];
 
-/// Largest rate of reads, and of writes, a second: 10,000x.
+/// Maximum rate of reads, and of writes, per second: 10,000x.
 pub const LARGEST_RATE: u32 = 20_000_000;
 
-/// Whose threads read.
+/// ACT version, and the threads that read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Generation {
-    /// Version 3: transaction queues with threads of their own.
+    /// Version 3: transaction queues with their own threads.
     Queues {
         /// Queues (`num-queues`).
         queues: u16,
-        /// Threads of each (`threads-per-queue`).
+        /// Threads per queue (`threads-per-queue`).
         threads_per_queue: u16,
     },
-    /// Version 6: threads that read when their next read is due.
+    /// Version 6: each service thread reads when its next read is due.
     Service {
         /// Threads (`service-threads`).
         threads: u16,
@@ -33,14 +33,14 @@ impl Generation {
         threads_per_queue: 8,
     };
 
-    /// Version 6 with its default of five threads a core.
+    /// Version 6 with its default of five threads per core.
     pub const fn version_6(cores: u16) -> Generation {
         Generation::Service {
             threads: cores.saturating_mul(5),
         }
     }
 
-    /// As in the program's log.
+    /// Returns the version as in the program's log.
     pub const fn version(self) -> &'static str {
         match self {
             Generation::Queues { .. } => "3.0",
@@ -48,7 +48,7 @@ impl Generation {
         }
     }
 
-    /// Threads that read (and write records, in version 6 with `commit-to-device`).
+    /// Returns the number of threads that read (and that write records, in version 6 with `commit-to-device`).
     pub const fn readers(self) -> u32 {
         match self {
             Generation::Queues {
@@ -60,50 +60,50 @@ impl Generation {
     }
 }
 
-/// A configuration file's content. Valid when made by [`super::from_text`] or [`Config::load`]; a rate of reads may be
-/// zero only if there are writes.
+/// Content of a configuration file. Valid if it comes from [`super::from_text`] or [`Config::load`]. The read rate
+/// may be zero only if there are writes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
-    /// What the log calls the drive.
+    /// Name of the drive in the log.
     pub device: String,
     /// Version, queues and threads.
     pub generation: Generation,
-    /// How long the test lasts; counted in report intervals.
+    /// Duration of the test; counted in report intervals.
     pub duration: Span,
-    /// How often counts are reported.
+    /// Time between reports of the counts.
     pub report_interval: Span,
-    /// The log's buckets in microseconds rather than milliseconds.
+    /// Whether the log's buckets are in microseconds instead of milliseconds.
     pub microseconds: bool,
-    /// Client reads a second.
+    /// Client reads per second.
     pub reads_per_second: u32,
-    /// Client writes a second.
+    /// Client writes per second.
     pub writes_per_second: u32,
-    /// Bytes of a record.
+    /// Bytes per record.
     pub record_bytes: u32,
-    /// Bytes of the largest record where sizes are spread evenly; 0 where they are not (version 6).
+    /// Bytes of the largest record if sizes are distributed evenly, otherwise 0 (version 6).
     pub record_bytes_range_max: u32,
-    /// Bytes of a large block, a power of two.
+    /// Bytes per large block, a power of two.
     pub large_block_bytes: u32,
-    /// Copies of each write on this drive's cluster (version 6).
+    /// Copies of each write in the drive's cluster (version 6).
     pub replication_factor: u32,
     /// Percent of writes that read the record first (version 6).
     pub update_percent: u32,
-    /// Blocks less full than this percent are defragmented (version 6; version 3 has 50).
+    /// Blocks filled to less than this percentage are defragmented (version 6; version 3 uses 50).
     pub defrag_low_water_percent: u32,
-    /// Defragmentation reads nothing (version 6).
+    /// Whether defragmentation reads nothing (version 6).
     pub no_defrag_reads: bool,
-    /// Compressibility of what is written, percent (version 6). Nothing here depends on it.
+    /// Compressibility of the written data in percent (version 6). It has no effect here.
     pub compress_percent: u32,
-    /// Writes need not be durable when acknowledged (version 6; never so in version 3).
+    /// Whether writes may be acknowledged before they are durable (version 6; always the case in version 3).
     pub disable_odsync: bool,
-    /// Records are written one by one, not only in large blocks (version 6).
+    /// Whether records are also written individually, not only in large blocks (version 6).
     pub commit_to_device: bool,
-    /// The test stops when a thread is late by more than this; zero for never (version 6).
+    /// The test stops if a thread is later than this; zero means never (version 6).
     pub max_lag: Span,
 }
 
 impl Config {
-    /// The standard test at `load` times the load of 1x.
+    /// Returns the standard test at `load` times the load of 1x.
     pub fn load(load: f64, generation: Generation, duration: Span) -> Config {
         Config {
             device: String::from("simulated"),
@@ -127,7 +127,7 @@ impl Config {
         }
     }
 
-    /// The same test at another load.
+    /// Returns this test at another load.
     pub fn at_load(&self, load: f64) -> Config {
         Config {
             reads_per_second: (2_000.0 * load + 0.5) as u32,
@@ -136,7 +136,7 @@ impl Config {
         }
     }
 
-    /// Multiples of the standard rate of reads, or of writes where there are no reads.
+    /// Returns the multiple of the standard read rate, or of the write rate if there are no reads.
     pub fn load_factor(&self) -> f64 {
         if self.reads_per_second > 0 {
             f64::from(self.reads_per_second) / 2_000.0
@@ -145,12 +145,12 @@ impl Config {
         }
     }
 
-    /// Whether this is version 3.
+    /// Checks whether this is version 3.
     pub fn has_queues(&self) -> bool {
         matches!(self.generation, Generation::Queues { .. })
     }
 
-    /// Bytes that a record takes in a block: the smallest, the largest.
+    /// Returns the bytes that a record takes in a block: the smallest and the largest record.
     pub fn stored_bytes(&self) -> (u32, u32) {
         let unit = RECORD_UNIT[usize::from(!self.has_queues())];
         let smallest = self.record_bytes.next_multiple_of(unit);
@@ -161,13 +161,13 @@ impl Config {
         (smallest, largest)
     }
 
-    /// Reads of records a second: the clients', and those that updates need first.
+    /// Returns the record reads per second: those of the clients, and the reads that precede updates.
     pub fn record_reads_per_second(&self) -> u32 {
         let updates = u64::from(self.writes_per_second) * u64::from(self.update_percent) / 100;
         self.reads_per_second + updates as u32
     }
 
-    /// Writes of records a second; none where records go only into large blocks.
+    /// Returns the record writes per second; zero if records are only written in large blocks.
     pub fn record_writes_per_second(&self) -> u32 {
         if self.commit_to_device {
             self.writes_per_second * self.replication_factor
@@ -176,8 +176,8 @@ impl Config {
         }
     }
 
-    /// Requests a second that the program's threads make of the above. In version 6 each thread makes a whole number of
-    /// them (at least one), so 160 threads make 1,920 of 2,000.
+    /// Returns the requests per second that the program's threads make of the rates above. In version 6 each thread
+    /// makes a whole number of requests (at least one), so 160 threads make 1,920 of 2,000.
     pub fn requests_per_second(&self) -> u32 {
         let all = self.record_reads_per_second() + self.record_writes_per_second();
         match self.generation {
@@ -189,7 +189,7 @@ impl Config {
         }
     }
 
-    /// Large reads a second.
+    /// Returns the large reads per second.
     pub fn large_reads_per_second(&self) -> f64 {
         if self.no_defrag_reads {
             0.0
@@ -198,15 +198,15 @@ impl Config {
         }
     }
 
-    /// Large writes a second.
+    /// Returns the large writes per second.
     pub fn large_writes_per_second(&self) -> f64 {
         let amplification = self.defrag_amplification();
-        // What the clients write goes out record by record; only what defragmentation moves goes in blocks.
+        // With `commit-to-device`, client writes go out record by record, and only defragmentation writes blocks.
         let committed = if self.commit_to_device { 1.0 } else { 0.0 };
         self.blocks_filled_per_second() * (amplification - committed)
     }
 
-    /// Blocks a second that the clients' records fill. A block holds a whole number of records.
+    /// Returns the blocks per second that the clients' records fill. A block holds a whole number of records.
     fn blocks_filled_per_second(&self) -> f64 {
         let (smallest, largest) = self.stored_bytes();
         let per_block = self.large_block_bytes / (smallest.midpoint(largest)).max(1);
@@ -214,7 +214,7 @@ impl Config {
         writes / f64::from(per_block.max(1))
     }
 
-    /// Blocks written for each block of new records: a block that is half full gives half a block back.
+    /// Returns the blocks written per block of new records: defragmenting a half-full block frees half a block.
     fn defrag_amplification(&self) -> f64 {
         100.0 / f64::from(100 - self.defrag_low_water_percent.min(99))
     }
@@ -263,7 +263,7 @@ mod tests {
         };
         assert_eq!(commits.record_writes_per_second(), 20_000);
         assert_eq!(commits.record_reads_per_second(), 23_000);
-        // Two copies, of which defragmentation writes as much again.
+        // Two copies; defragmentation doubles the writes.
         let blocks = 20_000.0 / 85.0;
         assert!((commits.large_reads_per_second() - 2.0 * blocks).abs() < 1e-9);
         assert!((commits.large_writes_per_second() - blocks).abs() < 1e-9);

@@ -1,19 +1,19 @@
-//! What ACT counts: latencies by powers of two, in each report interval.
+//! Latency counts of ACT: by powers of two, in each report interval.
 //!
-//! Bucket 0 is what took less than one unit (a millisecond, or a microsecond), bucket `b` what took from 2^(b-1) to less
-//! than 2^b units. The last bucket takes all that is longer.
+//! Bucket 0 counts latencies below one unit (a millisecond, or a microsecond). Bucket `b` counts latencies from
+//! 2^(b-1) to less than 2^b units. The last bucket also counts all longer latencies.
 
 use model::Span;
 
-/// Buckets kept: to 2^26 µs, a minute.
+/// Number of buckets: up to 2^26 µs, about one minute.
 pub const BUCKETS: usize = 28;
 
-/// What is counted.
+/// Kind of counted I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Reads of records as the verdict counts them: from the queue in version 3, from issue in version 6.
+    /// Record reads as the verdict counts them: from the queue in version 3, from issue in version 6.
     Read = 0,
-    /// The same reads from issue (version 3 reports both).
+    /// Record reads from issue (version 3 reports both).
     RawRead = 1,
     /// Reads of large blocks.
     LargeRead = 2,
@@ -23,7 +23,7 @@ pub enum Kind {
     Write = 4,
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 pub const KINDS: usize = 5;
 
 /// Counts by power of two.
@@ -45,17 +45,17 @@ impl Buckets {
         self.microseconds[bucket_of(latency.ns() / 1_000)] += 1;
     }
 
-    /// How many were counted.
+    /// Returns the number of counted I/Os.
     pub fn total(&self) -> u64 {
         self.milliseconds.iter().sum()
     }
 
-    /// How many took 2^`power` milliseconds or more.
+    /// Returns how many I/Os took 2^`power` milliseconds or more.
     pub fn over(&self, power: usize) -> u64 {
         self.milliseconds[power + 1..].iter().sum()
     }
 
-    /// Adds all of `other`.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Buckets) {
         let mine = self.milliseconds.iter_mut().chain(&mut self.microseconds);
         let theirs = other.milliseconds.iter().chain(&other.microseconds);
@@ -70,7 +70,7 @@ impl Buckets {
 pub struct Interval {
     /// By [`Kind`].
     pub kinds: [Buckets; KINDS],
-    /// Requests in queues at its end (version 3).
+    /// Requests in queues at the end of the interval (version 3).
     pub queued: u32,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         }
         assert_eq!(buckets.total(), 8);
         assert_eq!(buckets.milliseconds[..3], [2, 2, 1]);
-        // Exactly a millisecond failed to complete within one.
+        // A latency of exactly 1 ms did not complete within 1 ms.
         assert_eq!(buckets.over(0), 6);
         assert_eq!(buckets.over(1), 4);
         assert_eq!(buckets.over(6), 2);

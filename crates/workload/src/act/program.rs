@@ -1,5 +1,5 @@
-//! The program at work: its threads as seats, each with at most one I/O outstanding, so that a thread's number is also
-//! the id of its command.
+//! The running program: each thread is a seat with at most one outstanding I/O, so the number of a thread is also the
+//! id of its command.
 
 use std::collections::VecDeque;
 
@@ -11,42 +11,42 @@ use super::config::{Config, Generation};
 use super::counts::{Interval, Kind};
 use statistics::{AnatomyBands, Histogram};
 
-/// Requests that version 3 lets wait before it gives up.
+/// Maximum number of waiting requests before version 3 stops.
 const MOST_QUEUED: u32 = 100_000;
 
-/// Why a test ended before its time, in ACT's own terms.
+/// Why a test ended early, in ACT's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// More than 100,000 requests waited in the queues (version 3).
     TooManyQueued,
-    /// A service thread was later than the largest lag (version 6).
+    /// A service thread was later than the maximum lag (version 6).
     RequestsLag,
-    /// The thread of large reads was.
+    /// The thread of large reads was later than the maximum lag.
     LargeReadsLag,
-    /// The thread of large writes was.
+    /// The thread of large writes was later than the maximum lag.
     LargeWritesLag,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Role {
-    /// Takes requests from this queue.
+    /// Reads requests from this queue.
     Queue(u16),
-    /// Makes its own.
+    /// Makes its own requests.
     Service,
     LargeReads,
     LargeWrites {
-        /// The buffer has been filled: the next step is the write.
+        /// Whether the buffer has been filled; if so, the next step is the write.
         filled: bool,
     },
 }
 
-/// A thread and its I/O.
+/// A thread with its I/O.
 #[derive(Clone, Debug)]
 struct Seat {
     role: Role,
     /// I/Os completed.
     count: u64,
-    /// When it took up the I/O; when the request was put into its queue.
+    /// Time when the thread started the I/O; time when the request entered its queue.
     issued: Time,
     enqueued: Time,
     writes: bool,
@@ -62,14 +62,14 @@ struct Transaction {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     requests: VecDeque<Transaction>,
-    /// Threads that sleep, the longest first.
+    /// Sleeping threads, the longest first.
     idle: VecDeque<u32>,
 }
 
-/// Where I/Os go, and how long they are.
+/// Offsets and lengths of I/Os.
 #[derive(Clone, Copy, Debug)]
 struct Places {
-    /// Bytes of the drive in whole large blocks.
+    /// Capacity of the drive in whole large blocks, bytes.
     large_blocks: u64,
     large_bytes: u32,
     /// Smallest I/O of the drive, bytes.
@@ -79,7 +79,7 @@ struct Places {
     offsets: u64,
 }
 
-/// A run of ACT as a workload. Everything starts at [`Time::ZERO`]; what completes from `count_from` on is counted.
+/// An ACT run as a workload. Everything starts at [`Time::ZERO`]; completions at and after `count_from` are counted.
 #[derive(Clone, Debug)]
 pub struct Act<'a> {
     config: &'a Config,
@@ -88,7 +88,7 @@ pub struct Act<'a> {
     seats: Vec<Seat>,
     queues: Vec<Queue>,
     queued: u32,
-    /// Requests put into queues so far, and the stream that chooses queues.
+    /// Number of requests put into queues so far, and the random stream that selects queues.
     generated: u64,
     generator: Stream,
     timers: Events,
@@ -97,23 +97,23 @@ pub struct Act<'a> {
     count_from: Time,
     end: Time,
     outstanding: u32,
-    /// Why it ended early, and when.
+    /// Time and reason of an early end.
     pub stopped: Option<(Time, Stop)>,
     /// I/Os that failed.
     pub errors: u64,
-    /// Requests generated, or service I/Os begun, in the counted part.
+    /// Requests generated, or service I/Os started, in the counted part.
     pub requests: u64,
     /// Report intervals.
     pub intervals: Vec<Interval>,
-    /// By kind of I/O.
+    /// Latencies by kind of I/O.
     pub latencies: [Histogram; super::KINDS],
-    /// Where the time of reads went.
+    /// Latency breakdown of reads.
     pub bands: AnatomyBands,
 }
 
 impl<'a> Act<'a> {
-    /// A run on a drive of `capacity` bytes whose smallest I/O has `block` bytes. The drive must hold at least one large
-    /// block.
+    /// Creates a run on a drive of `capacity` bytes whose smallest I/O has `block` bytes. The drive must hold at
+    /// least one large block.
     pub fn new(
         config: &'a Config,
         costs: ProgramCosts,
@@ -164,17 +164,17 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// Threads that do I/O.
+    /// Returns the number of threads that do I/O.
     pub fn threads(&self) -> usize {
         self.seats.len()
     }
 
-    /// Share of the time that has passed, 0 to 1.
+    /// Returns the elapsed share of the test time, 0 to 1.
     pub fn share(&self, now: Time) -> f64 {
         (now.seconds() / self.end.seconds().max(1e-9)).min(1.0)
     }
 
-    /// Length of the counted part.
+    /// Returns the length of the counted part.
     pub fn counted(&self) -> Span {
         self.end.since(self.count_from.min(self.end))
     }
@@ -186,7 +186,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// Makes requests until the next is not due, then sleeps.
+    /// Makes all requests that are due, then sleeps.
     fn generate(&mut self, now: Time) {
         let rate = u64::from(self.config.reads_per_second);
         loop {
@@ -216,7 +216,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// When a thread that has finished at `now` begins what is due at `due`.
+    /// Returns when a thread that has finished at `now` starts the I/O that is due at `due`.
     fn sleep(&self, now: Time, due: Time) -> Time {
         if due > now {
             due + self.costs.timer_slack
@@ -225,7 +225,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// A thread looks for work.
+    /// Lets a thread look for work.
     fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
         if now >= self.end {
             return;
@@ -259,7 +259,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// A service thread begins its next read or write.
+    /// Starts the next read or write of a service thread.
     fn serve(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
         let reads = u64::from(self.config.record_reads_per_second());
         let writes = u64::from(self.config.record_writes_per_second());
@@ -306,7 +306,7 @@ impl<'a> Act<'a> {
         submit(command);
     }
 
-    /// The rate of a paced thread, I/Os a second, and what it means when it is late.
+    /// Returns the rate of a paced thread in I/Os per second, and the reason for stopping if it is late.
     fn pace(&self, role: Role) -> (f64, Stop) {
         match role {
             Role::LargeReads => (self.config.large_reads_per_second(), Stop::LargeReadsLag),
@@ -321,7 +321,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// Makes the next I/O of a paced thread due after one has completed.
+    /// Schedules the next I/O of a paced thread after a completion.
     fn go_on(&mut self, index: u32, now: Time) {
         let seat = &mut self.seats[index as usize];
         seat.count += 1;
@@ -348,7 +348,7 @@ impl<'a> Act<'a> {
             return;
         }
         let seat = &self.seats[index as usize];
-        // A thread's clock starts when it runs, not when it could.
+        // The measured time of a thread starts when the thread runs, not when it could have run.
         let from_issue = now.since(seat.issued) - completion.anatomy.get(Part::ThreadBusy);
         let (kind, latency) = match (seat.role, seat.writes) {
             (Role::Queue(_), _) => (Kind::Read, now.since(seat.enqueued)),
@@ -386,7 +386,7 @@ impl Places {
     fn of(config: &Config, capacity: u64, unit: u32) -> Places {
         let large_bytes = config.large_block_bytes;
         let large_blocks = (capacity / u64::from(large_bytes)).max(1);
-        // Version 3 reads records as they are, version 6 as they are stored.
+        // Version 3 reads records at their own size, version 6 at their stored size.
         let (smallest, largest) = if config.has_queues() {
             (config.record_bytes, config.record_bytes)
         } else {
@@ -407,7 +407,7 @@ impl Places {
         }
     }
 
-    /// Where a record begins: at any multiple of the smallest I/O.
+    /// Returns the first byte of a record: any multiple of the smallest I/O.
     fn record(&self, stream: &mut Stream) -> u64 {
         stream.below(self.offsets) * u64::from(self.unit)
     }
@@ -420,7 +420,7 @@ impl Places {
     }
 }
 
-/// When the I/O after `count` of them is due, in whole microseconds as the program counts.
+/// Returns when the I/O number `count` is due, in whole microseconds as in the program.
 fn due(count: u64, rate: f64) -> Time {
     Time::from_ns((count as f64 * 1e6 / rate) as u64 * 1_000)
 }
@@ -483,7 +483,7 @@ impl Workload for Act<'_> {
                 next += 1;
             }
             self.ready.clear();
-            // Where waking and generating cost nothing, a thread is due at once.
+            // If waking and generating cost nothing, a thread is due at once.
             if self.timers.next() != now {
                 return;
             }

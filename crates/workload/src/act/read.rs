@@ -1,9 +1,9 @@
-//! Reads a configuration file of ACT: `key: value` lines, `#` to the end of a line is a comment.
+//! Reader of ACT configuration files: `key: value` lines; `#` starts a comment that extends to the end of the line.
 //!
-//! ACT itself takes any word as a number and any as no; here what is not understood is refused, all of it at once.
-//! Keys that exist in one version only decide the version where the caller does not, and contradict each other where
-//! both occur. Accepted and without effect, because they name things that a simulation does not have: `use-valloc`,
-//! `scheduler-mode`, `compress-pct`.
+//! ACT accepts any word as a number, and any word as "no". This reader refuses what it does not understand, and
+//! reports all errors together. If the caller does not select a version, keys that exist in only one version do. Keys
+//! of both versions contradict each other. These keys are accepted without effect, because a simulation has nothing
+//! that they name: `use-valloc`, `scheduler-mode`, `compress-pct`.
 
 use model::Span;
 
@@ -22,14 +22,14 @@ const COMMON: &[&str] = &[
     "large-block-op-kbytes",
     "scheduler-mode",
 ];
-/// Keys of version 3 alone.
+/// Keys of version 3 only.
 const QUEUES: &[&str] = &[
     "num-queues",
     "threads-per-queue",
     "queue-per-device",
     "use-valloc",
 ];
-/// Keys of version 6 alone.
+/// Keys of version 6 only.
 const SERVICE: &[&str] = &[
     "service-threads",
     "record-bytes-range-max",
@@ -45,7 +45,7 @@ const SERVICE: &[&str] = &[
     "max-lag-sec",
 ];
 
-/// Largest block that a database writes, bytes.
+/// Largest block that the database writes, bytes.
 const LARGEST_BLOCK: u64 = 8 << 20;
 
 struct Entry<'a> {
@@ -60,12 +60,12 @@ struct ConfigReader<'a> {
     problems: Vec<Problem>,
 }
 
-/// Reads the text of a configuration file; `origin` names it in messages. `generation` decides version and threads if
-/// given; else the file's keys do, and a file without any that decides is of version 6. `cores` is how many the host
-/// has, for version 6's default of five threads each.
+/// Reads the text of a configuration file; `origin` names it in messages. `generation`, if given, determines version
+/// and threads. Otherwise the file's keys do; a file without such keys is version 6. `cores` is the number of cores
+/// of the host, for version 6's default of five threads per core.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems in it.
 pub fn from_text(
     origin: &str,
     text: &str,
@@ -164,7 +164,7 @@ impl<'a> ConfigReader<'a> {
         Some((entry.line, entry.value))
     }
 
-    /// A whole number within a range, or `default` where the key is not there.
+    /// Reads a whole number within a range; `default` if the key is absent.
     fn number(
         &mut self,
         key: &str,
@@ -213,7 +213,7 @@ impl<'a> ConfigReader<'a> {
                 threads_per_queue,
             } => {
                 if self.yes("queue-per-device") {
-                    // One drive, one queue.
+                    // One drive has one queue.
                     let threads = self.number(
                         "threads-per-queue",
                         Some(threads_per_queue.into()),
@@ -244,7 +244,7 @@ impl<'a> ConfigReader<'a> {
             }
             Generation::Service { threads } => {
                 let count = self.number("service-threads", Some(threads.into()), 0..=4_096) as u16;
-                // ACT takes 0 for its default.
+                // ACT interprets 0 as its default.
                 Generation::Service {
                     threads: if count == 0 { threads } else { count },
                 }
@@ -325,7 +325,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The one device that the file names; it is the drive under test whatever its name.
+    /// Reads the one device that the file names. It is the drive under test, whatever its name.
     fn device(&mut self) -> String {
         let help = "one name: each drive is tested by itself";
         let Some((line, value)) = self.find("device-names") else {

@@ -1,6 +1,6 @@
-//! Fault scripts: what happens to a drive or to a member of a pool, and when.
+//! Fault scripts: faults of a drive or of a pool member, and their times.
 //!
-//! A script has a fault a line, `#` begins a comment:
+//! A script has one fault per line; `#` starts a comment:
 //! ```text
 //! at 10s p4800x-375: medium-error 2048 8      LBAs 2048 to 2055 cannot be read until they are written
 //! at 12s slow 2ms for 5s                      every command takes 2 ms longer
@@ -10,13 +10,14 @@
 //! nda.1: unrecovered-read range 1GiB..2GiB    reads of these addresses of a member fail
 //! error-rate writes 1e-4 for 1000 commands    each of the next 1000 writes fails with this probability
 //! ```
-//! Without `at` or `after` it happens at once (at the start), without a name it happens to the first drive. `at TIME` counts from the
-//! start: of a server in wall-clock time, of a run in virtual time; other times are the drive's own. `at write N` is the arrival of the
-//! Nth write at the drive or member that is named, `after N writes` the completion of the Nth without an error; both count from
-//! the start. A server's control socket takes the same lines; times and counts begin with the line there. A member of a pool is
-//! named alone, or as `POOL/MEMBER` where several pools have one of that name.
+//! Without `at` or `after`, a fault happens at once (at the start); without a name, to the first drive. `at TIME`
+//! counts from the start: in wall-clock time for a server, in virtual time for a run. Other times are in the drive's
+//! own time. `at write N` is the arrival of the Nth write at the named drive or member. `after N writes` is the
+//! completion of the Nth write without an error. Both count from the start. A server's control socket accepts the
+//! same lines; their times and counts start when the line is read. A pool member is given by its name, or as
+//! `POOL/MEMBER` if several pools have a member of this name.
 //!
-//! Left out: who can have which fault. Servers and runs say so themselves.
+//! Not included: which device supports which fault. Servers and runs check this themselves.
 
 mod rules;
 mod target;
@@ -30,88 +31,88 @@ use model::data::{CommandKind, Rule};
 pub use target::{Target, Whole};
 pub use timing::{TIMINGS, Timing};
 
-/// What happens to a drive, or to a member of a pool.
+/// A fault of a drive or of a pool member.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fault {
-    /// These logical blocks cannot be read until they are written.
+    /// Logical blocks cannot be read until they are written.
     MediumError {
         /// First block.
         lba: u64,
-        /// How many.
+        /// Number of blocks.
         blocks: u64,
     },
-    /// These logical blocks can be read again.
+    /// Logical blocks can be read again.
     Heal {
         /// First block.
         lba: u64,
-        /// How many.
+        /// Number of blocks.
         blocks: u64,
     },
-    /// Every command takes this much longer.
+    /// Every command takes longer.
     Slow {
-        /// How much.
+        /// Additional latency.
         by: Span,
-        /// For how long; until `slow 0us` if none.
+        /// Duration; `None` means until `slow 0us`.
         lasting: Option<Span>,
     },
     /// No command completes.
     Stuck {
-        /// For how long; until `unstuck` if none.
+        /// Duration; `None` means until `unstuck`.
         lasting: Option<Span>,
     },
     /// Commands complete again.
     Unstuck,
     /// Connections are cut.
     Drop,
-    /// Percentage Used is this.
+    /// Sets Percentage Used.
     Wear(f64),
-    /// The air around the drive has this many degrees Celsius.
+    /// Sets the ambient temperature in degrees Celsius.
     Ambient(f64),
-    /// What follows a power-on in the background begins again.
+    /// The background work that follows a power-on starts again.
     Refresh,
-    /// Power goes and comes back.
+    /// Power fails and returns.
     PowerCut,
-    /// Of a member: it answers nothing any more.
+    /// Member: no longer answers.
     Dies,
-    /// Of a member: it answers again, with what is on its medium.
+    /// Member: answers again, with the data on its medium.
     Returns,
-    /// Of a member: from now on it acknowledges flushes and forced writes, and does nothing about them.
+    /// Member: from this time on, acknowledges flushes and FUA writes without executing them.
     Lies,
-    /// Of a member: its next write fails.
+    /// Member: the next write fails.
     FailsWrite,
-    /// Of a member: its next write is acknowledged, and nothing is written.
+    /// Member: the next write is acknowledged but not written.
     LosesWrite,
-    /// Of a member: the data of its next write land elsewhere.
+    /// Member: the data of the next write go to another address.
     Misdirects {
-        /// So many logical blocks further on.
+        /// Distance in logical blocks.
         blocks: u64,
     },
-    /// Of a member: a bit of a logical block flips.
+    /// Member: one bit of a logical block flips.
     Rots {
-        /// The block.
+        /// Logical block.
         lba: u64,
     },
-    /// Commands fail or are delayed, by kind, range of addresses or rate.
+    /// Commands fail or are delayed, by kind, address range or rate.
     Rule(Rule),
-    /// All [`Fault::Rule`]s end.
+    /// Ends all [`Fault::Rule`]s.
     Clear,
 }
 
-/// A fault of a script, and the line it stands in, counted from 1.
+/// A fault of a script with its line number, counted from 1.
 pub type Scripted = (usize, Planned);
 
-/// A fault, where and when.
+/// A fault with its time and target.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// Time or count at which it happens.
+    /// Time or count at which the fault happens.
     pub when: Timing,
-    /// Name of the drive, or of a member; none for the first drive.
+    /// Name of the drive or member; `None` means the first drive.
     pub drive: Option<String>,
-    /// What happens.
+    /// Fault to inject.
     pub fault: Fault,
 }
 
-/// The faults there are, for help and messages.
+/// Syntax of all faults, for help and messages.
 pub const SYNTAX: &[&str] = &[
     "medium-error LBA BLOCKS",
     "heal LBA BLOCKS",
@@ -138,10 +139,10 @@ pub const SYNTAX: &[&str] = &[
     "clear",
 ];
 
-/// The faults of a script with their lines.
+/// Parses a script; returns its faults with their lines.
 ///
 /// # Errors
-/// Line and reason of everything that is wrong.
+/// Line and reason of each problem.
 pub fn script(text: &str) -> Result<Vec<Scripted>, Vec<(usize, String)>> {
     let mut planned = Vec::new();
     let mut problems = Vec::new();
@@ -165,7 +166,7 @@ pub fn script(text: &str) -> Result<Vec<Scripted>, Vec<(usize, String)>> {
 fn time(word: &str) -> Result<Span, String> {
     let wrong = || format!("`{word}` is not a time such as 10us, 2ms or 1.5s");
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    // Whole nanoseconds are kept exactly, so that what is shown is read as it was.
+    // Whole nanoseconds are kept exactly, so that the output reads back as the same value.
     if let (Ok(ns), "ns") = (digits.parse::<u64>(), &word[digits.len()..]) {
         let valid = ns <= 320_000_000_000_000_000;
         return valid.then_some(Span::from_ns(ns)).ok_or_else(wrong);
@@ -181,7 +182,7 @@ fn time(word: &str) -> Result<Span, String> {
         _ => return Err(wrong()),
     };
     let seconds = number * unit;
-    // Ten years: far beyond any test, and far from the end of the clock.
+    // Ten years: longer than any test, and far below the end of the clock.
     if (0.0..=3.2e8).contains(&seconds) {
         Ok(Span::from_seconds(seconds))
     } else {
@@ -194,7 +195,7 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
         .map_err(|_| format!("`{word}` is not a number that fits here"))
 }
 
-/// The kind of commands that a word names, in singular or plural.
+/// Returns the kind of commands that a word names, in singular or plural.
 fn kind(word: &str) -> Result<CommandKind, String> {
     match word {
         "read" | "reads" => Ok(CommandKind::Reads),
@@ -212,7 +213,8 @@ fn lasting(words: &[&str]) -> Result<Option<Span>, String> {
     }
 }
 
-/// Why a line is no fault: its words, if the first of them is known, or that.
+/// Returns why a line is not a fault: the syntax of the fault if its first word is known, otherwise that the word is
+/// unknown.
 fn not_a_fault(line: &str, first: Option<&str>) -> String {
     let known = SYNTAX
         .iter()

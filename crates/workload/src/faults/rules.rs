@@ -1,4 +1,4 @@
-//! Errors and delays of commands, for a range of addresses or at a rate: their words.
+//! Text form of errors and delays of commands, for an address range or at a rate.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use text::quantity::{Bytes, quantity};
 
 use super::{Fault, kind, number, time};
 
-/// The rule that these words say; `None` if the first of them is not that of a rule.
+/// Parses a rule; `None` if the first word does not start a rule.
 ///
 /// # Errors
-/// The problem, and what would be right.
+/// The problem, and the allowed form.
 pub(super) fn rule(words: &[&str]) -> Option<Result<Rule, String>> {
     let (fails, delays) = (Effect::Fails, Effect::Delays);
     let start = |kind, effect, rest| Ok((plain_rule(kind, effect), rest));
@@ -48,7 +48,7 @@ fn plain_rule(kind: Option<CommandKind>, effect: Effect) -> Rule {
     }
 }
 
-/// Adds `range`, `rate` (unless the rule has one) and `for`, in any order.
+/// Parses `range`, `rate` (unless the rule has one) and `for`, in any order.
 fn options(mut rule: Rule, mut rate: bool, mut words: &[&str]) -> Result<Rule, String> {
     let (mut range, mut lasting) = (false, false);
     while let [name, rest @ ..] = words {
@@ -101,7 +101,7 @@ fn probability(word: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{word}` is not a rate above 0 and up to 1, such as 1e-4"))
 }
 
-/// The first byte of a range and the byte after its last.
+/// Returns the first byte of a range and the byte after its end.
 fn addresses(word: &str) -> Result<(u64, u64), String> {
     let wrong = || {
         format!(
@@ -120,12 +120,12 @@ fn addresses(word: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Shows a rule as the line that says it.
+/// Writes a rule as its script line.
 pub(super) fn show(rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (rule.effect, rule.kind) {
         (Effect::Fails, Some(CommandKind::Reads)) => f.write_str("unrecovered-read")?,
         (Effect::Fails, Some(CommandKind::Writes)) => f.write_str("write-fault")?,
-        // No line says an error of all kinds.
+        // No line describes an error of all kinds.
         (Effect::Fails, Some(CommandKind::Flushes) | None) => f.write_str("flush-fault")?,
         (Effect::Delays(by), kind) => {
             write!(f, "delay {}ns", by.ns())?;
@@ -151,10 +151,10 @@ pub(super) fn show(rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl Fault {
-    /// Checks the addresses of a rule against the size of what it is for.
+    /// Checks the addresses of a rule against the size of its device.
     ///
     /// # Errors
-    /// If the range reaches beyond the end.
+    /// The range extends beyond the end of the device.
     pub fn fits(&self, bytes: u64) -> Result<(), String> {
         match self {
             Fault::Rule(Rule {

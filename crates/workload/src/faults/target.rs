@@ -1,25 +1,25 @@
-//! Whom a fault befalls: a drive, or one member of a pool, found by its name.
+//! Target of a fault: a drive, or one member of a pool, found by its name.
 
-/// A drive, as far as names go.
+/// A drive with the names that fault scripts can use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Whole {
-    /// Its name.
+    /// Name of the drive or pool.
     pub name: String,
-    /// The names of its members, if they can fail alone.
+    /// Names of its members, if they can fail individually.
     pub members: Vec<String>,
 }
 
-/// Whom a fault befalls.
+/// Target of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Index of the drive.
     pub drive: usize,
-    /// Which of its members; none for all of it.
+    /// Index of the member; `None` means the whole drive.
     pub member: Option<u16>,
 }
 
 impl From<usize> for Target {
-    /// All of this drive.
+    /// Targets the whole drive.
     fn from(drive: usize) -> Target {
         Target {
             drive,
@@ -29,10 +29,10 @@ impl From<usize> for Target {
 }
 
 impl Target {
-    /// Whom this name means; none means the first drive.
+    /// Finds the target with this name; `None` means the first drive.
     ///
     /// # Errors
-    /// If it means nobody, or several: with the names there are.
+    /// No target or several targets have this name; the message lists the names.
     pub fn named(name: Option<&str>, drives: &[Whole]) -> Result<Target, String> {
         let Some(name) = name else {
             return Ok(Target::from(0));

@@ -1,4 +1,4 @@
-//! Fault scripts: what is read, what is refused and with which words.
+//! Fault scripts: accepted lines, refused lines, and their messages.
 
 use super::*;
 use model::data::{Effect, Lasting, Moment, Trigger};
@@ -161,7 +161,7 @@ fn lines_that_are_shown_can_be_read_again() {
     }
 }
 
-/// Lines of random words: what is read is shown as a line that says the same, and what is refused is refused with words.
+/// Lines of random words: an accepted line is printed as an equivalent line, and a refused line has a message.
 #[test]
 fn random_lines_that_are_read_are_shown_as_the_same() {
     const WORDS: &[&str] = &[

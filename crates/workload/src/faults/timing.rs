@@ -10,29 +10,29 @@ use super::{kind, number, time};
 /// Time or count at which a fault happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
-    /// At once: with the start of a script, or when the control line is read.
+    /// At once: at the start of the script, or when the control line is read.
     AtOnce,
-    /// This long after the start of the script or the control line.
+    /// At this time after the start of the script or the control line.
     At(Span),
-    /// With a command that reaches the drive or member, counted from the start of the script or the control line.
+    /// At a command that reaches the drive or member, counted from the start of the script or the control line.
     Count(Trigger),
 }
 
-/// Times and counts as they are written before a drive's name and the fault, for help and messages.
+/// Times and counts as written before a drive's name and the fault, for help and messages.
 pub const TIMINGS: &[&str] = &[
     "at TIME",
     "at write|read|flush N",
     "after N writes|reads|flushes",
 ];
 
-/// The first word of a line, and what follows it. A colon ends a word and is dropped.
+/// Returns the first word of a line and the rest. A colon after the word is dropped.
 fn word(line: &str) -> (&str, &str) {
     let end = line.find(|c: char| c == ':' || c.is_whitespace());
     let (word, rest) = line.split_at(end.unwrap_or(line.len()));
     (word, rest.trim_start())
 }
 
-/// Returns the line after a trigger and its colon.
+/// Returns the rest of the line after a trigger and its colon.
 fn after_colon(rest: &str) -> Result<&str, String> {
     let rest = rest.strip_prefix(':').unwrap_or(rest).trim_start();
     match rest {
@@ -56,7 +56,7 @@ fn trigger(kind: CommandKind, moment: Moment, count: &str) -> Result<Timing, Str
 /// Splits a line into the time or count of its fault and the rest.
 ///
 /// # Errors
-/// The problem, and what would be right.
+/// The problem, and the allowed form.
 pub(super) fn timing(line: &str) -> Result<(Timing, &str), String> {
     let missing = || format!("`{line}` should begin with {}", TIMINGS.join(", "));
     if let Some(rest) = line.strip_prefix("at ") {

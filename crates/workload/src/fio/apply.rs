@@ -1,4 +1,4 @@
-//! What each option with a model does: one small function an option, named after it.
+//! Effect of each modelled option: one small function per option, with the name of the option.
 
 use crate::job::{
     Distribution, Extent, Mix, RateProcess, Sequencer, SteadyMetric, SyncMode, Unified,
@@ -11,7 +11,7 @@ use super::value::{self, Given, Quantity, Wrong};
 
 type Applied = Result<(), Wrong>;
 
-/// Options that only store a value: `name: place = how to read it`.
+/// Options that only store a value: `name: field = parser`.
 macro_rules! store {
     ($($name:ident: $($place:ident).+ = |$given:ident| $read:expr;)+) => {
         $(pub(super) fn $name(settings: &mut Settings, $given: &Given) -> Applied {
@@ -127,7 +127,7 @@ pub(super) fn filesize(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-/// Whether fio's word for `rw` is of I/Os anywhere; those of others are in order.
+/// Checks whether fio's value of `rw` means random I/O; the other values are sequential.
 pub fn is_random(rw: &str) -> bool {
     rw.starts_with("rand")
 }
@@ -290,7 +290,7 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
     Ok(())
 }
 
-/// The second parameter of a distribution: where its middle is; -1 (fio's default) leaves it to hashing.
+/// Reads the second parameter of a distribution: its centre. -1 (fio's default) leaves the place to hashing.
 fn centre(
     parameter: &mut impl FnMut(f64, f64, f64) -> Result<f64, Wrong>,
 ) -> Result<Option<f64>, Wrong> {
@@ -320,7 +320,7 @@ pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
     let name = given.text()?.trim();
     let names = || engines::ENGINES.iter().map(|engine| engine.name);
     let Some(engine) = engines::find(name) else {
-        // Its own options are none of another engine's, so nothing is said of them.
+        // The engine's own options apply to no other engine, so they need no message.
         settings.job.engine_name = name.into();
         let Some(why) = engines::without_model(name) else {
             return Err(value::one_of(name, names()));
@@ -342,7 +342,7 @@ pub(super) fn atomic(settings: &mut Settings, given: &Given) -> Applied {
 }
 
 pub(super) fn fsync_on_close(settings: &mut Settings, given: &Given) -> Applied {
-    // The file is closed when the job ends, so this is one flush then.
+    // The file is closed when the job ends, so this is one flush at that time.
     settings.job.end_fsync |= given.boolean()?;
     Ok(())
 }
@@ -414,7 +414,7 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
         None if metric == SteadyMetric::Bandwidth => {
             (metric, slope, given.count(limit)? as f64, false)
         }
-        // Latencies are judged in nanoseconds.
+        // Latencies are compared in nanoseconds.
         None if metric == SteadyMetric::Latency => {
             let text = Some(limit);
             let limit = Given { text, ..*given }.microseconds()?;
@@ -443,7 +443,7 @@ pub(super) fn read_iolog(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
-/// Read ahead of the other options of its section, which depend on it.
+/// Reads `kb_base` before the other options of its section, which depend on it.
 pub(super) fn kb_base(settings: &mut Settings, given: &Given) -> Applied {
     settings.job.reporting.kb_base = given.word(&[("1024", 1024), ("1000", 1000)])?.0;
     Ok(())

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use super::{JobReader, Line, table};
 
-/// Whether `name` is an option of fio's jobs, and if so whether it must have a value.
+/// Checks whether `name` is a job option of fio; if so, returns whether it requires a value.
 pub fn takes_value(name: &str) -> Option<bool> {
     table::find(name).map(|option| !option.bare)
 }
 
-/// Every name of an option of fio's jobs.
+/// Returns every name of fio's job options.
 pub fn option_names() -> impl Iterator<Item = &'static str> {
     table::names()
 }
 
 const ORIGIN: &str = "command line";
 
-/// The options `--name=value` as lines.
+/// Converts options `--name=value` into lines.
 pub(super) fn options(arguments: &[String], overriding: bool) -> Vec<Line> {
     let origin: Arc<str> = ORIGIN.into();
     let text: Arc<str> = arguments.join(" ").into();
@@ -37,8 +37,8 @@ pub(super) fn options(arguments: &[String], overriding: bool) -> Vec<Line> {
 }
 
 impl JobReader<'_> {
-    /// Takes options, each `--name=value` or `--name`. Those before the first `--name` are global; if `alone` and there is
-    /// no `--name`, they make one job.
+    /// Reads options of the form `--name=value` or `--name`. Options before the first `--name` are global. If `alone`
+    /// is set and there is no `--name`, they form one job.
     pub(super) fn command_line(&mut self, arguments: &[String], alone: bool) {
         let mut sections: Vec<(Option<String>, Vec<Line>)> = vec![(None, Vec::new())];
         let mut header = None;
@@ -47,7 +47,7 @@ impl JobReader<'_> {
                 Some(name) => {
                     let name = name.to_owned();
                     header = header.or(Some(line.clone()));
-                    // fio shows the name among the options of a job on the command line, though not of one in a file.
+                    // fio shows the name among the options of a job on the command line, but not of a job in a file.
                     sections.push((Some(name), vec![line]));
                 }
                 None => sections

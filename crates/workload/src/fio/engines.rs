@@ -1,4 +1,4 @@
-//! fio's I/O engines: the host path each one takes, and why the others have none.
+//! fio's I/O engines: the host path of each, and the reason why the others have no model.
 
 use model::host::Engine;
 
@@ -9,11 +9,11 @@ pub(super) struct FioEngine {
     pub name: &'static str,
     /// The host path.
     pub engine: Engine,
-    /// One I/O at a time, whatever `iodepth` says.
+    /// Whether the engine keeps one I/O outstanding, for any `iodepth`.
     pub synchronous: bool,
-    /// Nothing buffers its I/O, whatever `direct` says.
+    /// Whether the I/O is unbuffered, for any value of `direct`.
     pub unbuffered: bool,
-    /// Said of every job that has it: whose way to the drive is taken in place of its own.
+    /// Remark for every job with this engine: the engine whose host path represents it.
     pub stands_in: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("spdk_nvme", Engine::UserSpace, false).unbuffered(),
     // Its block layer adds about a microsecond, which is not modelled.
     engine("spdk_bdev", Engine::UserSpace, false).unbuffered(),
-    // fio's manual calls it synchronous, but it keeps `iodepth` requests with the server.
+    // fio's manual calls this engine synchronous, but it keeps `iodepth` requests outstanding at the server.
     engine("nbd", Engine::Libaio, false).unbuffered().as_if(
         "ioengine=nbd is taken as libaio on a drive of the host's own: network and server have no model",
     ),
@@ -71,7 +71,7 @@ pub(super) const ENGINES: &[FioEngine] = &[
         .as_if("ioengine=solarisaio is taken as libaio: Solaris' own I/O path has no model"),
 ];
 
-/// Engines of fio that have no model, by the reason for it.
+/// Engines of fio that have no model, grouped by the reason.
 const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     (
         "reads and writes memory, so the kernel decides what reaches a drive and when",
@@ -134,7 +134,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Why there is no model of the engine of this name, if fio has it.
+/// Returns why the engine of this name has no model, if fio has the engine.
 pub(super) fn without_model(name: &str) -> Option<&'static str> {
     let known = WITHOUT_MODEL
         .iter()
@@ -148,7 +148,7 @@ pub(super) fn without_model(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The engine of this name. `external:PATH` is known if the path is SPDK's.
+/// Returns the engine of this name. `external:PATH` is known if the path is SPDK's.
 pub(super) fn find(name: &str) -> Option<&'static FioEngine> {
     let name = match name.strip_prefix("external:") {
         Some(path) if path.ends_with("spdk_bdev") => "spdk_bdev",
@@ -179,7 +179,7 @@ mod tests {
         read(text).unwrap_or_else(|wrong| panic!("{wrong}"))
     }
 
-    /// fio's NBD client and others have no host path of their own: they are taken for their nearest kin, and that is said.
+    /// fio's NBD client and others have no host path of their own. The nearest engine represents them, with a remark.
     #[test]
     fn engines_that_stand_for_others_say_so() {
         let set = jobs("[a]\nioengine=nbd\nuri=nbd+unix:///?socket=p\niodepth=16\nsize=1m\n");
@@ -213,7 +213,7 @@ mod tests {
         assert!(spdk.warnings.is_empty(), "{:?}", spdk.warnings);
     }
 
-    /// Why an engine is not taken depends on what it does.
+    /// The reason for refusing an engine depends on what it does.
     #[test]
     fn engines_without_a_model_are_refused_with_the_reason() {
         for (engine, why) in [

@@ -1,10 +1,10 @@
 //! Arithmetic in values: `(16*4k)`, `8*$pagesize`.
 //!
-//! Numbers with suffixes, `+ - * / % ^` and parentheses, evaluated in floating point. fio does the same with bison where
-//! it was built with it, and with `bc` after `$pagesize` and its kin.
+//! Numbers with suffixes, `+ - * / % ^` and parentheses, evaluated in floating point. fio does this with bison if it
+//! was built with it, and with `bc` after `$pagesize` and similar keywords.
 
-/// The value of an expression, or `None` if it is none, divides by zero, or is negative or not finite. `unit` gives what
-/// a suffix multiplies by.
+/// Evaluates an expression. `None` if it is invalid, divides by zero, or is negative or not finite. `unit` returns
+/// the factor of a suffix.
 pub(super) fn evaluate(text: &str, unit: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     let mut rest = Rest {
         text,
@@ -111,7 +111,7 @@ impl Rest<'_> {
         digits.parse().ok()
     }
 
-    /// Nesting is bounded, so that no input overflows the stack.
+    /// Limits the nesting, so that no input overflows the stack.
     fn deeper(&mut self) -> Option<()> {
         self.depth += 1;
         (self.depth < 64).then_some(())

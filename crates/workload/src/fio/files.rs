@@ -1,10 +1,10 @@
-//! Which jobs have files, and in which file system: what no option of fio's says.
+//! Files of jobs and their file system, which no option of fio specifies.
 
 use model::host::Filesystem;
 
 use super::JobSet;
 
-/// Puts the files of jobs into a file system; `None`: all have the drive itself, as if `direct=1`.
+/// Puts the files of jobs into a file system. `None`: all jobs use the drive directly, as with `direct=1`.
 pub fn in_filesystem(set: &mut JobSet, filesystem: Option<Filesystem>) {
     let globals = &set.globals;
     for job in &mut set.jobs {
@@ -21,7 +21,7 @@ pub fn in_filesystem(set: &mut JobSet, filesystem: Option<Filesystem>) {
     }
 }
 
-/// Whether a `filename` names a block device rather than a file on one: `/dev/...`, `\\.\PhysicalDrive1`, or SPDK's
+/// Checks whether a `filename` names a block device and not a file: `/dev/...`, `\\.\PhysicalDrive1`, or SPDK's
 /// `trtype=PCIe traddr=...`.
 pub(super) fn is_device(name: &str) -> bool {
     name.starts_with("/dev/") || name.starts_with("\\\\.\\") || name.contains("traddr=")

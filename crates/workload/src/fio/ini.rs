@@ -1,4 +1,4 @@
-//! The form of a job file: sections, comments, `include`, `${ENV}`, `$pagesize` and its kin.
+//! Syntax of a job file: sections, comments, `include`, `${ENV}`, `$pagesize` and similar keywords.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,30 +6,31 @@ use std::sync::Arc;
 use super::expression;
 use super::{JobReader, Line};
 
-/// A file may include another that includes another, so many times.
+/// Maximum nesting of included files.
 const DEEPEST_INCLUDE: u32 = 16;
-/// So many files may be included in all: a file that includes itself twice would be read 2^16 times before it is too deep.
+/// Maximum number of included files in total. Without this limit, a file that includes itself twice would be read
+/// 2^16 times before the nesting is too deep.
 const MOST_INCLUDES: u32 = 256;
 
-/// `$mb_memory`: hosts of the catalogue say nothing of their memory, and that of the machine at hand would make the same
-/// job another one elsewhere.
+/// Value of `$mb_memory`. Hosts of the catalogue do not specify their memory, and the memory of the machine that runs
+/// the simulation would change the job between machines.
 const MB_MEMORY: u32 = 65_536;
 
 /// An option after substitution.
 pub(super) struct Substituted {
     pub text: String,
-    /// Variables of the environment that are not set, which read as nothing.
+    /// Environment variables that are not set; their value is empty.
     pub unset: Vec<String>,
 }
 
-/// Where a section begins.
+/// The start of a section.
 struct Section {
     name: String,
     header: Line,
 }
 
 impl JobReader<'_> {
-    /// Takes a whole job file; its first job waits for all before it if `stonewall`.
+    /// Reads a whole job file. With `stonewall`, its first job waits for all jobs before it.
     pub(super) fn file(&mut self, origin: &str, text: &str, stonewall: bool) {
         let text: Arc<str> = text.strip_prefix('\u{feff}').unwrap_or(text).into();
         let origin: Arc<str> = origin.into();
@@ -82,7 +83,7 @@ impl JobReader<'_> {
         Section { name, header: line }
     }
 
-    /// Adds an option to its section, or those of a file that the line includes.
+    /// Adds an option to its section, or the options of a file that the line includes.
     fn line(&mut self, line: Line, depth: u32, lines: &mut Vec<Line>) {
         let Some(rest) = line.written().strip_prefix("include") else {
             lines.push(line);
@@ -135,7 +136,7 @@ impl JobReader<'_> {
         }
     }
 
-    /// The option with `${NAME}` and `$keyword` replaced.
+    /// Replaces `${NAME}` and `$keyword` in the option.
     pub(super) fn substitute(&mut self, line: &Line, job: &str) -> Substituted {
         let mut text = String::new();
         let mut unset = Vec::new();
@@ -177,7 +178,7 @@ impl JobReader<'_> {
     }
 }
 
-/// After a keyword, the value may be arithmetic.
+/// After a keyword, the value may be an arithmetic expression.
 fn calculate(text: String) -> String {
     let Some((key, value)) = text.split_once('=') else {
         return text;
@@ -191,7 +192,7 @@ fn calculate(text: String) -> String {
     }
 }
 
-/// The lines that are neither empty nor comment, without comments and blanks around.
+/// Returns the lines that are neither empty nor comments, without comments and surrounding blanks.
 fn lines_of<'t>(origin: &'t Arc<str>, text: &'t Arc<str>) -> impl Iterator<Item = Line> + 't {
     let mut start = 0;
     text.split_inclusive('\n').filter_map(move |line| {

@@ -1,9 +1,9 @@
-//! Where a job's files lie on the drive.
+//! Layout of job files on the drive.
 //!
-//! A device (`filename=/dev/nvme0n1`) is the drive. Regular files are laid out one after the other from the drive's
-//! start, as on a fresh file system: a job without `filename` has a file of its own for each copy, so copies do not touch
-//! each other's blocks; jobs that name the same file share it. A file without a size is the whole drive.
-//! Left out: the file system's own I/O, fragmentation, several files to one job.
+//! A device (`filename=/dev/nvme0n1`) is the drive. Regular files are placed one after another from the start of the
+//! drive, as on a fresh file system. In a job without `filename`, each copy has its own file, so copies do not access
+//! each other's blocks. Jobs that name the same file share it. A file without a size is the whole drive. Not
+//! modelled: the file system's own I/O, fragmentation, several files per job.
 
 use crate::job::{Extent, Job};
 use crate::settings::smallest_block;
@@ -11,10 +11,10 @@ use crate::settings::smallest_block;
 use super::files::is_device;
 use super::settings::Settings;
 
-/// Files begin at multiples of this.
+/// Alignment of the start of a file.
 const ALIGN: u64 = 4096;
 
-/// Gives every job's range its place; what is worth saying about it.
+/// Assigns a range to every job; returns remarks for the user.
 pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
     let mut notes = Vec::new();
     let mut shared: Vec<(String, u64)> = shared_lengths(jobs);
@@ -67,8 +67,8 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
     notes
 }
 
-/// Says how long the range is by `size` alone, as the end of a file that begins elsewhere is not at `filesize`. What
-/// does not fit the file is left to be refused.
+/// Replaces `filesize` by `size`, because a file that starts elsewhere does not end at `filesize`. A size that does
+/// not fit the file is left unchanged, so that it is refused later.
 fn limit_by_file(job: &mut Job) {
     let Some(file) = job.filesize else { return };
     let rest = file.saturating_sub(bytes_of(job.offset, file));
@@ -79,7 +79,7 @@ fn limit_by_file(job: &mut Job) {
     }
 }
 
-/// The lengths of files that jobs name, in the order they appear: the longest of what the jobs say.
+/// Returns the lengths of named files, in the order of their appearance: the longest length that a job gives.
 fn shared_lengths(jobs: &[(Settings, Job)]) -> Vec<(String, u64)> {
     let mut shared: Vec<(String, u64)> = Vec::new();
     for (settings, job) in jobs {
@@ -94,7 +94,7 @@ fn shared_lengths(jobs: &[(Settings, Job)]) -> Vec<(String, u64)> {
     shared
 }
 
-/// The length of a job's file in bytes; `None` if it has the whole drive.
+/// Returns the length of a job's file in bytes; `None` if the job uses the whole drive.
 fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
     if settings.is_on_device() || job.iolog.is_some() {
         return None;
@@ -117,7 +117,8 @@ fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
     length.checked_next_multiple_of(ALIGN)
 }
 
-/// Where a part of a file begins: a percentage at the next multiple of the job's smallest block, as in fio.
+/// Returns the offset of a part of a file. A percentage is rounded up to a multiple of the job's smallest block, as
+/// in fio.
 fn place_of(job: &Job, extent: Extent, length: u64) -> u64 {
     let at = bytes_of(extent, length);
     match (extent, smallest_block(job)) {

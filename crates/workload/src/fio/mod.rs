@@ -1,11 +1,12 @@
-//! fio's job files and command lines, as users have them, read into [`Job`]s.
+//! fio's job files and command lines, read into [`Job`]s.
 //!
-//! The source of all rules is fio 3.33: its HOWTO, and its behaviour where that is silent. Every option of fio to 3.42 is in one of
-//! two tables ([`options`], [`newer`]). Those that mean nothing to a model (processor affinity, buffers' contents, logs) are accepted with
-//! one warning that lists them; those that would change what fio does but are not simulated are listed in another; an
-//! unknown option is an error with its line and the nearest name. All problems of all files are reported at once.
+//! The source of all rules is fio 3.33: its HOWTO, and its observed behaviour for undocumented cases. Two tables
+//! contain every option of fio up to version 3.42 ([`options`], [`newer`]). Options without meaning for a model
+//! (processor affinity, buffer contents, logs) are accepted with one warning that lists them. Options that would
+//! change fio's behaviour but are not simulated are listed in another warning. An unknown option is an error with its
+//! line and the nearest name. The problems of all files are reported together.
 //!
-//! Left out: client and server, profiles, and zoned devices.
+//! Not included: client and server, profiles, and zoned devices.
 
 mod apply;
 mod command_line;
@@ -37,36 +38,37 @@ use options::Meaning;
 use settings::Settings;
 use value::{Given, Wrong};
 
-/// What job files may ask of the system they are read on.
+/// Access to the system on which job files are read.
 pub struct Surroundings<'a> {
-    /// The value of an environment variable (`${NAME}`).
+    /// Returns the value of an environment variable (`${NAME}`).
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The bytes of a file (job files and what they include).
+    /// Returns the bytes of a file (job files and their includes).
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     /// Processors (`$ncpus`): those of the simulated host.
     pub processors: u32,
 }
 
-/// Jobs, and what a user should know about how they were read.
+/// Jobs, with remarks about how they were read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSet {
     /// The jobs in order; never empty.
     pub jobs: Vec<Job>,
     /// Options of the global sections, by fio's first names, for its JSON.
     pub globals: Vec<(String, String)>,
-    /// What is ignored, not simulated, or done otherwise than fio would: one sentence each.
+    /// Options that are ignored, not simulated, or handled differently from fio: one sentence each.
     pub warnings: Vec<String>,
-    /// Those of the warnings that say that fio, on a real drive, would measure something else than is simulated.
+    /// The warnings that mean that fio would measure something else on a real drive.
     pub unlike: Vec<String>,
 }
 
-/// Reads a command line's options (`--rw=randread --name=a ...`) and then job files, in fio's order.
+/// Reads the options of a command line (`--rw=randread --name=a ...`), then job files, in fio's order.
 ///
-/// Options before the first `--name` are global and hold for the first file too. Without any `--name` and without files,
-/// they make one job. If `sections` are named, only those are read (`--section`). The first job of every further file waits for the jobs before it.
+/// Options before the first `--name` are global and also apply to the first file. Without `--name` and without files,
+/// they form one job. If `sections` are given, only these are read (`--section`). The first job of every further file
+/// waits for the jobs before it.
 ///
 /// # Errors
-/// Everything wrong with all of them.
+/// All problems in all inputs.
 pub fn read(
     arguments: &[String],
     files: &[PathBuf],
@@ -76,8 +78,8 @@ pub fn read(
     read_overridden(arguments, files, &[], sections, surroundings)
 }
 
-/// [`read`] in which the options `overriding` (`--runtime=5`) are added to each job of the files and count above what they
-/// say. (fio has no such thing: what stands behind a job file on its command line is a default too.)
+/// As [`read`], but adds the options `overriding` (`--runtime=5`) to each job of the files, where they take
+/// precedence. (fio has no such feature: options after a job file on its command line are also defaults.)
 ///
 /// # Errors
 /// As [`read`].
@@ -120,10 +122,10 @@ pub fn read_overridden(
     reader.finish()
 }
 
-/// Reads one job file that is at hand as text; `origin` names it in problems.
+/// Reads one job file from a text; `origin` names it in problems.
 ///
 /// # Errors
-/// Everything wrong with it.
+/// All problems in it.
 pub fn read_text(
     origin: &str,
     text: &str,
@@ -135,13 +137,13 @@ pub fn read_text(
     reader.finish()
 }
 
-/// One option as written: `key=value` or `key`, and where.
+/// One option as written: `key=value` or `key`, and its place.
 #[derive(Clone, Debug)]
 struct Line {
     origin: Arc<str>,
     text: Arc<str>,
     range: std::ops::Range<usize>,
-    /// Whether it counts above whatever the section says.
+    /// Whether the option takes precedence over the section.
     overriding: bool,
 }
 
@@ -158,31 +160,31 @@ impl Line {
     }
 }
 
-/// What is known while files are read one after the other.
+/// State of the reader while it reads the files in turn.
 struct JobReader<'a> {
     surroundings: &'a Surroundings<'a>,
-    /// What global sections have set so far.
+    /// Settings of the global sections so far.
     base: Settings,
     jobs: Vec<(Settings, Job)>,
     globals: Vec<(String, String)>,
     problems: Problems,
     /// Files included so far.
     includes: u32,
-    /// Options without meaning, in the order they were met.
+    /// Options without meaning, in the order of their appearance.
     ignored: Vec<&'static str>,
     /// Options that are not simulated, as written.
     not_simulated: Vec<String>,
     /// Sections to read; all if empty (`--section`).
     sections: Vec<String>,
-    /// Sections that were not to be read.
+    /// Sections that were not selected.
     passed_over: Vec<String>,
-    /// Files that were given, as the user named them; those they include are not among them.
+    /// Files as the user named them, without included files.
     files: Vec<String>,
-    /// Options that count above those of the files' jobs.
+    /// Options that take precedence over those of the jobs in files.
     overriding: Vec<Line>,
-    /// Other remarks, each with the jobs it is about.
+    /// Other remarks, each with the jobs that it concerns.
     notes: Vec<(String, Vec<String>)>,
-    /// Those of the remarks that say what fio would measure otherwise.
+    /// The remarks that mean that fio would measure something else.
     unlike: Vec<String>,
 }
 
@@ -231,7 +233,7 @@ impl<'a> JobReader<'a> {
         wanted
     }
 
-    /// Takes a global section.
+    /// Reads a global section.
     fn global(&mut self, lines: &[Line]) {
         let mut base = self.base.clone();
         let written = self.apply(&mut base, lines, "global");
@@ -242,7 +244,7 @@ impl<'a> JobReader<'a> {
         }
     }
 
-    /// Takes a section that is a job; `header` is where it begins.
+    /// Reads the section of a job; `header` is its first line.
     fn job(&mut self, name: &str, header: &Line, lines: &[Line], stonewall: bool) {
         let mut settings = self.base.clone();
         settings.job.name = name.into();
@@ -272,7 +274,7 @@ impl<'a> JobReader<'a> {
             self.note(note, name);
         }
         let mut job = finished.job;
-        // A terminal acts on controls in a name.
+        // A terminal would execute control characters in a name.
         job.name = text::foreign::printable(&job.name).into_owned();
         if let Some(awaited) = &settings.wait_for {
             if self
@@ -297,7 +299,7 @@ impl<'a> JobReader<'a> {
         self.jobs.push((settings, job));
     }
 
-    /// Applies options to `settings`; the options as fio would dump them.
+    /// Applies options to `settings`; returns the options as fio would print them.
     fn apply(
         &mut self,
         settings: &mut Settings,
@@ -308,7 +310,7 @@ impl<'a> JobReader<'a> {
             .iter()
             .map(|line| (line, self.substitute(line, job)))
             .collect();
-        // What `k` means must be known before any size is read.
+        // The meaning of `k` must be known before any size is read.
         lines.sort_by_key(|(_, option)| !option.text.starts_with("kb_base"));
         let mut written = Vec::new();
         for (line, Substituted { text, unset }) in lines {
@@ -402,7 +404,7 @@ impl<'a> JobReader<'a> {
         Ok(option.name)
     }
 
-    /// Why there is no job, and what would make one.
+    /// Returns why there is no job, and how to define one.
     fn no_job(&self) -> Problems {
         let (what, help) = if self.passed_over.is_empty() {
             let help = "a section such as [name]; options in [global] alone run nothing";
@@ -460,7 +462,8 @@ impl<'a> JobReader<'a> {
     }
 }
 
-/// Adds an option to those fio would dump: the last value of a name counts, and what has no value is left out.
+/// Adds an option to those that fio would print: the last value of a name counts, and options without a value are
+/// left out.
 fn remember(written: &mut Vec<(String, String)>, (name, value): (String, Option<String>)) {
     let Some(value) = value else { return };
     match written.iter_mut().find(|(known, _)| *known == name) {

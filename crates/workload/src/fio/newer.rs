@@ -1,7 +1,8 @@
-//! Options of fio 3.34 to 3.42, and of fio's repository after that, which fio 3.33 does not have.
+//! Options of fio 3.34 to 3.42, and of fio's repository after 3.42, that fio 3.33 does not have.
 //!
-//! Sources: `options.c`, the engines and HOWTO.rst of each version. Placement (FDP, streams) and checks of data mean nothing to a
-//! model without data. What changes the I/O and has no model is refused by its name and version.
+//! Sources: `options.c`, the engines and HOWTO.rst of each version. Data placement (FDP, streams) and data
+//! verification have no meaning for a model without data. An option that changes the I/O and has no model is refused
+//! with its name and version.
 
 use super::apply::*;
 use super::options::{FioOption, SPDK, modelled, nothing, refused};
@@ -12,7 +13,7 @@ const HTTP: &[&str] = &["http"];
 
 #[rustfmt::skip] // One line an option.
 pub(super) const NEWER: &[FioOption] = &[
-    // Where data are placed.
+    // Data placement.
     nothing("fdp").since("3.34"),
     nothing("plids").aliases(&["fdp_pli"]).since("3.34"),
     nothing("plid_select").aliases(&["fdp_pli_select"]).since("3.36"),
@@ -31,7 +32,7 @@ pub(super) const NEWER: &[FioOption] = &[
     nothing("no_completion_thread").of(&["windowsaio"]).since("3.34"),
     nothing("libaio_vectored").bare().of(&["libaio"]).since("3.39"),
 
-    // Checks of data.
+    // Data verification.
     nothing("verify_write_sequence").since("3.38"),
     nothing("verify_header_seed").since("3.40"),
     nothing("verify_pattern_interval").since("3.40"),
@@ -50,7 +51,7 @@ pub(super) const NEWER: &[FioOption] = &[
     nothing("rbd_encryption_passphrase").of(&["rbd"]).since("3.42"),
     nothing("rocm_io").of(&["libhipfile"]).since("3.43"),
 
-    // Of SPDK's own engines.
+    // Options of SPDK's own engines.
     nothing("spdk_conf").of(&["spdk_bdev"]),
     nothing("spdk_json_conf").of(&["spdk_bdev"]),
     nothing("spdk_mem").of(&["spdk_bdev"]),
@@ -63,7 +64,7 @@ pub(super) const NEWER: &[FioOption] = &[
     nothing("print_qid_mappings").of(SPDK),
     nothing("disable_pcie_sgl_merge").of(SPDK),
 
-    // What changes the I/O.
+    // Options that change the I/O.
     modelled("steadystate_check_interval", &["ss_interval"], steadystate_check_interval).since("3.35"),
     modelled("end_syncfs", &[], end_fsync).since("3.42"),
     refused("num_range", &["1"], "a trim here has one range, not several in one command").of(PASSTHROUGH).since("3.37"),

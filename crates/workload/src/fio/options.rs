@@ -1,41 +1,41 @@
-//! Every option of fio 3.33 (and 3.34's libblkio), in one table; those of later versions are in [`super::newer`]. To add an option: one
-//! entry, and if it has a model, one function in [`apply`](super::apply).
+//! Every option of fio 3.33 (and 3.34's libblkio), in one table; options of later versions are in [`super::newer`].
+//! To add an option, add one entry and, if it has a model, one function in [`apply`](super::apply).
 
 use super::apply::*;
 use super::settings::Settings;
 use super::value::{Given, Wrong};
 
-/// What an option means to a simulated drive.
+/// Effect of an option on a simulated drive.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
-    /// It is simulated: sets what it says.
+    /// Simulated: the function stores its value.
     Modelled(fn(&mut Settings, &Given) -> Result<(), Wrong>),
-    /// It has nothing to do with a model (affinity, buffers' contents, logs, files' creation).
+    /// No meaning for a model (affinity, buffer contents, logs, creation of files).
     Nothing,
-    /// It would change what fio does, and is not simulated: unless its value is one of these (fio's default, or another
-    /// that changes nothing), a run says so.
+    /// Would change fio's behaviour, but is not simulated: a run reports this unless the value is one of these (fio's
+    /// default, or another value without effect).
     NotSimulated(&'static [&'static str]),
-    /// It changes the I/O so that a run without it would be of something else: refused with the reason, unless its value
-    /// is one of these.
+    /// Changes the I/O so much that a run without it would measure something else: refused with the reason, unless
+    /// the value is one of these.
     Refused(&'static [&'static str], &'static str),
-    /// fio knows it and refuses it too.
+    /// Known to fio, which refuses it too.
     Withdrawn,
 }
 
-/// One option.
+/// An option of fio's jobs.
 #[derive(Clone, Copy)]
 pub(super) struct FioOption {
-    /// fio's first name of it, which its output uses.
+    /// fio's first name for the option, which its output uses.
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// Whether it can stand without a value.
+    /// Whether the option is valid without a value.
     pub bare: bool,
     /// Engines that have it; empty if all.
     pub engines: &'static [&'static str],
-    /// What it means here.
+    /// Effect on the simulated drive.
     pub meaning: Meaning,
-    /// The first version of fio that has it, where that is not fio 3.33 or before.
+    /// The first version of fio with this option; `None` for fio 3.33 and earlier.
     pub since: Option<&'static str>,
 }
 
@@ -107,7 +107,7 @@ const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
 /// SPDK's engines for fio.
 pub(super) const SPDK: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev"];
-/// Engines that take metadata and protection information.
+/// Engines that support metadata and protection information.
 const METADATA: &[&str] = &["spdk", "spdk_nvme", "spdk_bdev", "io_uring_cmd", "xnvme"];
 const XNVME: &[&str] = &["xnvme"];
 const LIBBLKIO: &[&str] = &["libblkio"];
@@ -125,7 +125,7 @@ const HDFS: &[&str] = &["libhdfs"];
 
 #[rustfmt::skip] // One line an option.
 pub(super) const OPTIONS: &[FioOption] = &[
-    // The job.
+    // Job.
     modelled("name", &[], name),
     modelled("description", &[], description),
     modelled("wait_for", &[], wait_for),
@@ -147,7 +147,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("flow_sleep"),
     nothing("flow_watermark"),
     not_simulated("profile", &[]),
-    // Options of fio's profiles (tiobench, act), which fio takes in any job, to no effect.
+    // Options of fio's profiles (tiobench, act), which fio accepts in any job without effect.
     nothing("threads"),
     nothing("block"),
     nothing("numruns"),
@@ -161,7 +161,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("prep"),
     not_simulated("stats", &["1"]),
 
-    // Where.
+    // Files and offsets.
     modelled("filename", &[], filename),
     modelled("directory", &[], directory),
     nothing("uri"),
@@ -207,7 +207,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("zone_reset_threshold"),
     nothing("zone_reset_frequency"),
 
-    // What.
+    // Type of I/O.
     modelled("rw", &["readwrite"], rw),
     modelled("rw_sequencer", &[], rw_sequencer),
     modelled("rwmixread", &[], rwmixread),
@@ -233,7 +233,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     not_simulated("trim_backlog", ZERO),
     nothing("trim_backlog_batch"),
 
-    // How: engine, depth, durability.
+    // Engine, depth, durability.
     modelled("ioengine", &[], ioengine),
     modelled("iodepth", &[], iodepth),
     modelled("iodepth_batch", &["iodepth_batch_submit"], iodepth_batch),
@@ -303,7 +303,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("libblkio_wait_mode").of(LIBBLKIO),
     nothing("libblkio_force_enable_completion_eventfd").bare().of(LIBBLKIO),
 
-    // Of engines that have no model.
+    // Options of engines that have no model.
     nothing("cpuload").of(CPU),
     nothing("cpuchunks").of(CPU),
     nothing("cpumode").of(CPU),
@@ -368,7 +368,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("gpu_dev_ids").of(&["libcufile", "libhipfile"]),
     nothing("cuda_io").of(&["libcufile"]),
 
-    // Pace and pauses.
+    // Rates and pauses.
     modelled("rate", &[], rate),
     modelled("rate_iops", &[], rate_iops),
     not_simulated("rate_min", ZERO).aliases(&["ratemin"]),
@@ -446,7 +446,7 @@ pub(super) const OPTIONS: &[FioOption] = &[
     nothing("log_alternate_epoch"),
     nothing("log_alternate_epoch_clock_id"),
 
-    // Processor, memory, buffers, verification, surroundings.
+    // Processor, memory, buffers, verification, environment.
     nothing("cpumask"),
     nothing("cpus_allowed"),
     nothing("cpus_allowed_policy"),

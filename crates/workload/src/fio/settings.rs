@@ -1,9 +1,8 @@
-//! A job while it is being read: what fio's options have set so far, before they are put together into a
-//! [`Job`](crate::job::Job).
+//! A job while it is read: values of fio's options before they are combined into a [`Job`](crate::job::Job).
 //!
-//! Options may come in any order and depend on each other (`bs` gives way to `bsrange`, `ba` to the smallest block,
-//! `rate` excludes `rate_iops`), so the rules that join them are applied once, in [`Settings::finish`], as fio does after
-//! reading a section.
+//! Options may come in any order and depend on each other: `bsrange` replaces `bs`, `ba` defaults to the smallest
+//! block, `rate` excludes `rate_iops`. [`Settings::finish`] applies these rules once, as fio does after reading a
+//! section.
 
 use model::Span;
 use model::host::{Engine, Filesystem};
@@ -21,7 +20,7 @@ use crate::blocks::limits;
 /// fio's view of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// What needs no joining is set here directly.
+    /// Values that need no combination with other options.
     pub job: Job,
     pub bs: [u64; 3],
     pub min_bs: [Option<u64>; 3],
@@ -33,7 +32,7 @@ pub(super) struct Settings {
     pub rate_bytes: [Option<u64>; 3],
     pub rate_iops: [Option<u64>; 3],
     pub think: ThinkTime,
-    /// `thinktime_blocks`, if it is given: its default does not count beside `thinktime_iotime`.
+    /// `thinktime_blocks`, if given: its default has no effect together with `thinktime_iotime`.
     pub think_blocks: Option<u32>,
     pub latency_target: Span,
     pub latency_window: Span,
@@ -48,14 +47,14 @@ pub(super) struct Settings {
     pub filename: Option<String>,
     pub directory: Option<String>,
     pub wait_for: Option<String>,
-    /// What an option is taken for, where that is not all of what it says.
+    /// Remarks about options that are only partly simulated.
     pub notes: Vec<String>,
-    /// Options of one engine only that the job's own section sets, with the engines that have them.
+    /// Engine-specific options in the job's own section, with the engines that have them.
     pub engine_options: Vec<(&'static str, &'static [&'static str])>,
 }
 
 impl Default for Settings {
-    /// fio's defaults.
+    /// Returns fio's defaults.
     fn default() -> Settings {
         let mut job = Job::default();
         let psync = engines::find("psync").expect("fio's default engine is known");
@@ -97,25 +96,25 @@ impl Default for Settings {
     }
 }
 
-/// Something that only shows when options are put together: the option it is about, and what is wrong or worth saying.
+/// A message that only arises from the combination of options: the option, and the problem or remark.
 #[derive(PartialEq)]
 pub(super) struct About<T> {
     pub option: &'static str,
     pub what: T,
 }
 
-/// What came of putting a job's options together.
+/// Result of combining a job's options.
 pub(super) struct Resolved {
     pub job: Job,
     pub wrong: Vec<About<Wrong>>,
-    /// What is done otherwise than fio would, in words that begin with the job.
+    /// Differences from fio, as text that begins with the job.
     pub notes: Vec<String>,
-    /// The same where fio would measure something else by that.
+    /// Differences because of which fio would measure something else.
     pub unlike: Vec<String>,
 }
 
 impl Settings {
-    /// Forgets what would stand above an option that is to override it, wherever either is written.
+    /// Clears the options that would take precedence over an overriding option, wherever they are written.
     pub(super) fn give_way_to(&mut self, option: &str) {
         match option {
             "bs" | "blocksize" => {
@@ -129,7 +128,7 @@ impl Settings {
         }
     }
 
-    /// Joins what belongs together.
+    /// Combines the options.
     pub(super) fn finish(mut self) -> Resolved {
         let mut wrong = Vec::new();
         let mut notes = std::mem::take(&mut self.notes);
@@ -184,7 +183,7 @@ impl Settings {
     fn finish_blocks(&mut self, wrong: &mut Vec<About<Wrong>>, notes: &mut Vec<String>) {
         let random = self.job.random;
         if self.sizes_by_pattern {
-            // Reads' sizes are those of sequential I/O then, writes' those of random I/O.
+            // In this case, read sizes apply to sequential I/O, and write sizes to random I/O.
             let from = usize::from(random);
             for direction in 0..3 {
                 self.bs[direction] = self.bs[from];
@@ -248,7 +247,7 @@ impl Settings {
         *wrong = seen;
     }
 
-    /// Where blocks of a direction begin: at multiples of `ba`, or of its smallest block.
+    /// Sets the alignment of blocks of a direction: multiples of `ba`, or of its smallest block.
     fn finish_alignment(
         &mut self,
         direction: usize,
@@ -275,14 +274,14 @@ impl Settings {
         self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
     }
 
-    /// Whether the job has a drive and not a file: by its name, or by an engine that knows no files.
+    /// Checks whether the job uses a drive and not a file: by the name, or by an engine that supports no files.
     pub(super) fn is_on_device(&self) -> bool {
         self.filename.as_deref().is_some_and(is_device)
             || engines::find(&self.job.engine_name)
                 .is_some_and(|engine| engine.engine == Engine::UserSpace)
     }
 
-    /// The interval at which steadiness is looked at divides its window, as in fio.
+    /// Checks that the interval of the steady-state test divides its window, as in fio.
     fn finish_steady(&mut self, wrong: &mut Vec<About<Wrong>>) {
         let (Some(interval), window) = (self.steady_interval, self.steady_duration) else {
             return;
@@ -302,7 +301,8 @@ impl Settings {
         }
     }
 
-    /// Blocks of a format with metadata behind each logical block (extended LBA, such as 4096 + 64 B) stand for their data.
+    /// Removes metadata from block sizes: in a format with metadata after each logical block (extended LBA, such as
+    /// 4096 + 64 B), only the data is simulated.
     fn without_metadata(&mut self, notes: &mut Vec<String>) {
         const WITH_METADATA: [&str; 5] =
             ["io_uring_cmd", "xnvme", "spdk", "spdk_nvme", "spdk_bdev"];
@@ -329,7 +329,7 @@ impl Settings {
         }
     }
 
-    /// Whether the page cache stands before the drive, so that blocks may have any size.
+    /// Checks whether I/O goes through the page cache, so that blocks may have any size.
     fn is_cached(&self) -> bool {
         let engine = engines::find(&self.job.engine_name);
         let data = matches!(self.job.mix, Mix::Read | Mix::Write | Mix::ReadWrite);
@@ -462,7 +462,7 @@ impl Settings {
     }
 }
 
-/// Logical block and metadata of a format in which blocks of this many bytes are whole; `None` of plain blocks.
+/// Returns logical block and metadata of a format in which this many bytes are whole blocks; `None` for plain blocks.
 fn extended_format(bytes: u64) -> Option<(u64, u64)> {
     if bytes == 0 || bytes.is_multiple_of(512) {
         return None;
@@ -475,10 +475,10 @@ fn extended_format(bytes: u64) -> Option<(u64, u64)> {
     whole.next()
 }
 
-/// The largest block, bytes.
+/// Largest block size, bytes.
 const LARGEST: u64 = 1 << 30;
 
-/// A block size of `option` that a drive can take; 512 in place of one that it cannot, which is noted in `wrong`.
+/// Checks a block size of `option`. Returns it if a drive can accept it, otherwise 512, with the problem in `wrong`.
 fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
     let problem = if !bytes.is_multiple_of(512) {
         Wrong::new(

@@ -4,13 +4,14 @@ use crate::job::Distribution;
 
 use super::value::{self, Given, Wrong};
 
-/// A value and its share, `None` where it is left open.
+/// Values with their shares; `None` if the share is not given.
 type Pairs = Vec<(u64, Option<u64>)>;
 
 /// Block sizes with their shares in percent.
 type Shares = Vec<(u64, f64)>;
 
-/// Applies `parse` to each direction's part: one part stands for all, the last of two for writes and trims.
+/// Applies `parse` to the part of each direction. A single part applies to all directions; the second of two applies
+/// to writes and trims.
 fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Wrong>,
@@ -38,7 +39,7 @@ fn by_direction<T: Clone>(
     Ok(values)
 }
 
-/// `a/x:b/y:c`.
+/// Parses `a/x:b/y:c`.
 fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
     let mut pairs = Vec::new();
     for part in text.split(':').filter(|part| !part.is_empty()) {
@@ -50,7 +51,7 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
             None | Some("") => None,
             Some(share) if absolute => Some(given.count(share)?),
             Some(share) => match value::percent(share).unwrap_or(share).parse::<u64>() {
-                // fio cuts what is more.
+                // fio cuts larger values.
                 Ok(percent) => Some(percent.min(100)),
                 Err(_) => {
                     return Err(Wrong::new(
@@ -71,8 +72,9 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
     Ok(pairs)
 }
 
-/// Block sizes with shares in percent that sum to 100, by direction, smallest share first. What the shares leave open
-/// goes to the entries without one in equal whole parts, and the remainder to the last, as in fio.
+/// Parses block sizes with shares in percent that sum to 100, by direction, smallest share first. The remaining
+/// percentage is divided equally, in whole percent, among the entries without a share, and the remainder goes to the
+/// last one, as in fio.
 pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
     by_direction(given.text()?, |part| {
         let pairs = pairs(given, part, false)?;
@@ -96,7 +98,7 @@ pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
             .map(|&(size, share)| (size, share.filter(|&share| share > 0).unwrap_or(each)))
             .collect();
         shares.sort_by_key(|&(_, share)| share);
-        // The smallest shares are served first: what goes beyond 100 % is taken from the largest.
+        // The smallest shares are allocated first: the excess over 100 % is taken from the largest.
         let mut left = 100;
         for (_, share) in &mut shares {
             *share = (*share).min(left);
@@ -114,7 +116,7 @@ pub(super) fn sizes(given: &Given) -> Result<[Option<Shares>; 3], Wrong> {
     })
 }
 
-/// Zones by direction: shares of accesses sum to 100, and sizes in percent too.
+/// Parses zones by direction: shares of accesses sum to 100, and so do sizes in percent.
 pub(super) fn zones(
     given: &Given,
     text: &str,

@@ -7,12 +7,12 @@ fn all() -> impl Iterator<Item = &'static FioOption> {
     OPTIONS.iter().chain(NEWER)
 }
 
-/// The option of this name or alias.
+/// Returns the option of this name or alias.
 pub(super) fn find(name: &str) -> Option<&'static FioOption> {
     all().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
-/// Every name and alias.
+/// Returns every name and alias.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
 }

@@ -1,4 +1,4 @@
-//! Job files and command lines as users write them, and what they are told about mistakes.
+//! Job files and command lines as users write them, and the messages about mistakes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn read_ok(text: &str) -> JobSet {
     read_text("jobs/test.fio", text, &HERE).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The only job of a section with these options (direct, so that there is no warning about buffered I/O).
+/// Returns the only job of a section with these options (direct, so that there is no warning about buffered I/O).
 fn job(options: &str) -> Job {
     read_ok(&format!("[job]\ndirect=1\n{options}\n"))
         .jobs
@@ -104,7 +104,8 @@ fn sizes_are_fios() {
         Some(Extent::Bytes(bytes)) => bytes,
         other => panic!("{other:?}"),
     };
-    // With kb_base=1024 (the default) `kib` is 1000 to fio, and `ki`, `kb` and `k` are 1024: seen with fio 3.33.
+    // With kb_base=1024 (the default), fio reads `kib` as 1000, and `ki`, `kb` and `k` as 1024: observed with fio
+    // 3.33.
     for (text, bytes) in [
         ("4096", 4096),
         ("0x1000", 4096),
@@ -125,7 +126,7 @@ fn sizes_are_fios() {
     ] {
         assert_eq!(size(text), bytes, "{text}");
     }
-    // kb_base counts wherever it stands in the section.
+    // kb_base applies anywhere in the section.
     assert_eq!(size("4k\nkb_base=1000"), 4000);
     assert_eq!(size("4kib\nkb_base=1000"), 4096);
     assert_eq!(job("size=25%").size, Some(Extent::Percent(25.0)));
@@ -141,7 +142,7 @@ fn lists_by_direction_are_fios() {
                 other => panic!("{other:?}"),
             })
     };
-    // Each as fio 3.33 shows it in its first line of output, in units of 512 bytes.
+    // Values as fio 3.33 prints them in its first line of output, in units of 512 bytes.
     assert_eq!(sizes("4k,8k"), [8, 16, 16]);
     assert_eq!(sizes(",8k"), [8, 16, 16]);
     assert_eq!(sizes("8k,"), [16, 8, 8]);
@@ -194,7 +195,7 @@ fn shares_of_sizes_fill_up_as_in_fio() {
         split("4k/50:8k/:16k"),
         [(8192, 25.0), (16384, 25.0), (4096, 50.0)]
     );
-    // What is left over goes to the size with the largest share.
+    // The remainder goes to the size with the largest share.
     assert_eq!(split("4k/30:8k/40"), [(4096, 30.0), (8192, 70.0)]);
     assert_eq!(
         split("4k:8k:16k"),
@@ -543,7 +544,7 @@ fn no_option_of_fio_is_missing() {
     );
 }
 
-/// Where a server is, as the engines for network block devices have it, is nothing to a model.
+/// The address of a server, as in the engines for network block devices, has no effect on the model.
 #[test]
 fn an_address_of_a_server_is_read_past() {
     let there = job("uri=nbd://localhost/p\nsize=1m");
@@ -561,7 +562,7 @@ proptest! {
         }
     }
 
-    /// The same with real keys, so that values are reached.
+    /// As above with real keys, so that the values are parsed.
     #[test]
     fn any_value_is_read_or_refused(which in 0usize..400, value in "[-=:/,.%0-9a-zG${}()*^+ ]{0,24}") {
         let names: Vec<&str> = table::names().collect();
@@ -571,7 +572,7 @@ proptest! {
         }
     }
 
-    /// A size written in any unit is that many bytes.
+    /// Sizes in all units have the right number of bytes.
     #[test]
     fn sizes_multiply(count in 0u64..1000, power in 0usize..5) {
         let unit = ["", "k", "m", "g", "t"][power];

@@ -1,23 +1,24 @@
 //! The values of fio's options: sizes, times, percentages, lists by direction, ranges.
 //!
-//! As fio 3.33 reads them (its HOWTO, "Parameter types", and its behaviour where that is silent), with one difference:
-//! what fio cuts short without a word (`1.5k` is one byte to it, `60sec` 60 microseconds) is an error here.
+//! Values are read as in fio 3.33 (its HOWTO, "Parameter types", and its observed behaviour for undocumented cases),
+//! with one difference: input that fio truncates without a message (`1.5k` becomes one byte, `60sec` becomes 60
+//! microseconds) is an error here.
 
 use model::Span;
 
 use super::expression;
 
-/// Why a value is not what its option takes.
+/// Why a value is invalid for its option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// What is wrong, without the option's name.
+    /// The problem, without the option's name.
     pub what: String,
-    /// What would be right.
+    /// The allowed values.
     pub help: Option<String>,
 }
 
 impl Wrong {
-    /// A reason and what would be right.
+    /// Creates a problem with the allowed values.
     pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Wrong {
         Wrong {
             what: what.into(),
@@ -26,31 +27,31 @@ impl Wrong {
     }
 }
 
-/// What a size or place may be.
+/// Value of a size or offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Quantity {
-    /// A plain number, suffix applied.
+    /// A number with its suffix applied.
     Count(u64),
     /// `n%`.
     Percent(u64),
 }
 
-/// The value of one option, as written, with what `k` means there.
+/// The value of one option as written, with the meaning of `k`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
-    /// What stands after `=`; `None` if there is no `=`.
+    /// Text after `=`; `None` if there is no `=`.
     pub text: Option<&'a str>,
-    /// 1024 or 1000.
+    /// Meaning of `k`: 1024 or 1000.
     pub kb_base: u64,
 }
 
-/// The examples that help texts give.
+/// Examples in help texts.
 const SIZE_HELP: &str = "a whole number, with a suffix if need be, such as 4096, 4k or 10g";
-/// No time may be longer: sums of a few still fit, and no simulation goes on for so long.
+/// Maximum time. Sums of several such times still fit, and no simulation runs longer.
 const LONGEST: Span = Span::from_ms(100 * 86_400 * 1_000);
 
 impl<'a> Given<'a> {
-    /// The text; options that need one are refused without.
+    /// Returns the text; an absent value is an error.
     pub(super) fn text(&self) -> Result<&'a str, Wrong> {
         match self.text {
             Some(text) if !text.is_empty() => Ok(text),
@@ -61,7 +62,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// `0` or `1`; any other whole number is out of range.
+    /// Parses `0` or `1`; any other whole number is out of range.
     pub(super) fn boolean(&self) -> Result<bool, Wrong> {
         match self.text()? {
             "0" => Ok(false),
@@ -73,7 +74,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Like [`Given::boolean`], but on when there is no value.
+    /// As [`Given::boolean`], but true without a value.
     pub(super) fn set(&self) -> Result<bool, Wrong> {
         match self.text {
             None => Ok(true),
@@ -81,26 +82,26 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A count or size with an optional suffix, `min..=max`.
+    /// Parses a count or size with an optional suffix, `min..=max`.
     pub(super) fn number(&self, min: u64, max: u64) -> Result<u64, Wrong> {
         let text = self.text()?;
         let value = self.count(text)?;
         within(text, value, min, max)
     }
 
-    /// [`Given::number`] that fits 32 bits.
+    /// As [`Given::number`], in 32 bits.
     pub(super) fn number32(&self, min: u32, max: u32) -> Result<u32, Wrong> {
         let value = self.number(min.into(), max.into())?;
         Ok(value.try_into().unwrap_or(u32::MAX))
     }
 
-    /// A size or a percentage.
+    /// Parses a size or a percentage.
     pub(super) fn quantity(&self) -> Result<Quantity, Wrong> {
         self.quantity_of(self.text()?)
     }
 
-    /// Up to three numbers for reads, writes and trims: `a`, `a,b`, `a,b,c`, with `,b` leaving reads as they were and
-    /// `a,` leaving the others. The last one given stands for all that follow.
+    /// Parses up to three numbers for reads, writes and trims: `a`, `a,b`, `a,b,c`. `,b` leaves reads unchanged, and
+    /// `a,` leaves the others unchanged. The last given number applies to all later directions.
     pub(super) fn by_direction(&self, min: u64, max: u64) -> Result<[Option<u64>; 3], Wrong> {
         let text = self.text()?;
         let separator = [',', ':', '-']
@@ -113,7 +114,7 @@ impl<'a> Given<'a> {
         by_direction(&parts, |part| within(part, self.count(part)?, min, max))
     }
 
-    /// Up to three ranges `min-max`, by direction.
+    /// Parses up to three ranges `min-max`, by direction.
     pub(super) fn ranges(&self) -> Result<[Option<(u64, u64)>; 3], Wrong> {
         let parts: Vec<&str> = self.text()?.split(',').collect();
         by_direction(&parts, |part| {
@@ -132,12 +133,12 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// A time; a bare number counts seconds.
+    /// Parses a time; a number without a unit is in seconds.
     pub(super) fn seconds(&self) -> Result<Span, Wrong> {
         self.time(1_000_000, "seconds")
     }
 
-    /// A time; a bare number counts microseconds.
+    /// Parses a time; a number without a unit is in microseconds.
     pub(super) fn microseconds(&self) -> Result<Span, Wrong> {
         self.time(1, "microseconds")
     }
@@ -156,7 +157,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Numbers separated by `:`, each in `min..=max`; at most `most` of them.
+    /// Parses at most `most` numbers separated by `:`, each in `min..=max`.
     pub(super) fn floats(&self, min: f64, max: f64, most: usize) -> Result<Vec<f64>, Wrong> {
         let text = self.text()?;
         let parts: Vec<&str> = text.split(':').filter(|part| !part.is_empty()).collect();
@@ -172,7 +173,7 @@ impl<'a> Given<'a> {
             .collect()
     }
 
-    /// One of `words`, by itself or before a colon or comma: its value, and what stands after the colon.
+    /// Parses one of `words`, alone or before a colon or comma; returns its value and the text after the colon.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<(T, Option<&'a str>), Wrong> {
         let text = self.text()?;
         let end = text.find([',', ':']).unwrap_or(text.len());
@@ -184,7 +185,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// One number with suffix.
+    /// Parses one number with a suffix.
     pub(super) fn count(&self, text: &str) -> Result<u64, Wrong> {
         match self.quantity_of(text)? {
             Quantity::Count(count) => Ok(count),
@@ -227,7 +228,7 @@ impl<'a> Given<'a> {
             .ok_or_else(|| Wrong::new(format!("`{text}` is too large"), SIZE_HELP))
     }
 
-    /// What a suffix multiplies by. With `kb_base=1024` fio's `kib` is 1000, by its own documentation.
+    /// Returns the factor of a suffix. With `kb_base=1024` fio's `kib` is 1000, according to its documentation.
     fn multiplier(&self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
         let (letter, unit) = match suffix.chars().next() {
@@ -253,13 +254,14 @@ impl<'a> Given<'a> {
     }
 }
 
-/// What stands before the `%` of a percentage. `%%` counts too, as in fio: templates have it that go through a formatter.
+/// Returns the text before the `%` of a percentage. `%%` is also accepted, as in fio: templates that pass through a
+/// formatter contain it.
 pub(super) fn percent(text: &str) -> Option<&str> {
     let bare = text.trim_end_matches('%');
     (bare.len() < text.len()).then_some(bare)
 }
 
-/// `written` is none of `words`.
+/// Returns the problem that `written` is not one of `words`.
 pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Wrong {
     let words: Vec<&str> = words.into_iter().collect();
     let near = text::problem::nearest(written, words.iter().copied());
@@ -271,7 +273,7 @@ pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>
     Wrong::new(format!("there is no `{written}`"), help)
 }
 
-/// A floating-point number in `min..=max`.
+/// Parses a floating-point number in `min..=max`.
 pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, Wrong> {
     let text = text.trim();
     let value: f64 = text
@@ -287,7 +289,7 @@ pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, Wrong> {
     }
 }
 
-/// A range in words; the least and the greatest of all numbers have hundreds of digits.
+/// Returns a range as text. The least and the greatest floating-point numbers have hundreds of digits.
 fn float_range(min: f64, max: f64) -> String {
     let from = match min {
         f64::MIN_POSITIVE => "a number above 0".to_owned(),
@@ -337,7 +339,7 @@ fn by_direction<T: Copy>(
             "reads,writes,trims, such as 4k,8k",
         ));
     }
-    // A list that stops (rather than ending in a comma) gives its last value to what follows.
+    // If a list ends without a comma, its last value applies to all later directions.
     if let Some(last) = parts.len().checked_sub(1).and_then(|last| values[last]) {
         for value in &mut values[parts.len()..] {
             *value = Some(last);
@@ -346,7 +348,8 @@ fn by_direction<T: Copy>(
     Ok(values)
 }
 
-/// A whole number (decimal or 0x...) and what follows it. A leading `+` is allowed, as in fio.
+/// Parses a whole number (decimal or 0x...); returns it with the rest of the text. A leading `+` is allowed, as in
+/// fio.
 fn split_number(text: &str) -> Option<(u64, &str)> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -361,7 +364,7 @@ fn split_number(text: &str) -> Option<(u64, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// A time in units of which a bare number counts `bare_us` microseconds.
+/// Parses a time; a number without a unit is in units of `bare_us` microseconds.
 fn time(text: &str, bare_us: u64) -> Option<Span> {
     let text = text.trim();
     let unit_us = |unit: &str| {

@@ -1,5 +1,5 @@
-//! Alibaba Cloud's block traces (January 2020, elastic block service): virtual disk, R or W, offset in bytes, length in
-//! bytes, time of arrival at the server in microseconds since 1970.
+//! Alibaba Cloud's block traces (January 2020, elastic block service): virtual disk, R or W, offset in bytes, length
+//! in bytes, arrival time at the server in microseconds since 1970.
 //!
 //! Source: README.md of github.com/alibaba/block-traces, "Schema", `io_traces.csv`.
 

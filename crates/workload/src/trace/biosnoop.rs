@@ -1,10 +1,11 @@
-//! What `biosnoop` of bcc and of libbpf-tools prints: time of completion in s, process, its id, disk, type, sector of 512 B,
-//! bytes, (the pattern with -P,) (ms in the host's queue with -Q,) and ms from issue to completion.
+//! Output of `biosnoop` of bcc and of libbpf-tools. Columns: completion time in s, process, process id, disk, type,
+//! sector of 512 B, bytes, (the pattern with -P,) (ms in the host's queue with -Q,) and ms from issue to completion.
 //!
-//! A request arrives when it was issued: at its completion less its latency. Both are rounded (bcc's latency to 10 us), so
-//! that requests less than that apart may change places. Types are R and W (bcc) or blkparse's letters (libbpf-tools).
-//! bpftrace's `biosnoop.bt` prints neither sector nor bytes, so it is refused. Leaves out processes and the host's queue.
-//! Sources: tools/biosnoop.py and libbpf-tools/biosnoop.c of github.com/iovisor/bcc, tools/biosnoop.bt of bpftrace.
+//! A request arrives when it was issued: at its completion time minus its latency. Both are rounded (bcc's latency to
+//! 10 us), so requests that are closer than that may change their order. Types are R and W (bcc) or blkparse's
+//! letters (libbpf-tools). bpftrace's `biosnoop.bt` prints neither sector nor bytes, so it is refused. Not included:
+//! processes and the host's queue. Sources: tools/biosnoop.py and libbpf-tools/biosnoop.c of github.com/iovisor/bcc,
+//! tools/biosnoop.bt of bpftrace.
 
 use model::Op;
 
@@ -23,7 +24,7 @@ pub(super) const FORMAT: Format = Format {
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// Requests that were issued before the first completion arrive before time 0: later by this.
+/// Requests issued before the first completion would arrive before time 0: all arrivals are shifted by this.
 const BEFORE_NS: u128 = 3_600 * SECOND as u128;
 
 fn is_heading(line: &[u8]) -> bool {
@@ -31,7 +32,7 @@ fn is_heading(line: &[u8]) -> bool {
     names.text(0).starts_with(b"TIME(") && names.position("COMM").is_some()
 }
 
-/// Columns after the process's name: id, disk, type, sector, bytes, perhaps others, latency.
+/// Returns the number of columns after the process's name: id, disk, type, sector, bytes, optional others, latency.
 fn after_name(heading: &[u8]) -> Result<usize, &'static str> {
     let names = Fields::blanks(1, heading);
     match (names.position("COMM"), names.position("SECTOR")) {
@@ -58,7 +59,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
             if line.starts_with(b"Tracing ") {
                 return Ok(None);
             }
-            // Names of processes may have blanks in them.
+            // Process names may contain blanks.
             let fields = Fields::around(blanks.line(), line, 1, after);
             fields.expect(after + 2, "those that the heading names")?;
             let found = request(&fields)?;

@@ -1,11 +1,11 @@
-//! What `blkparse` prints by default: device, processor, number, time in s, process id, action, letters of the kind, and
-//! for requests `sector + sectors [process]`; and SNIA's traces in that form.
+//! Default output of `blkparse`, and SNIA's traces in this form. Columns: device, processor, number, time in s,
+//! process id, action, letters of the kind, and for requests `sector + sectors [process]`.
 //!
-//! As from the binary ([`super::blktrace`]), a request is one issued to the driver (D), its latency the time to its
-//! completion (C), and queued ones (Q) are counted. The summary at the end is passed over. Leaves out pass-through
-//! commands, messages, merges, splits, remaps and plugs. Source: blkparse(1), "OUTPUT DESCRIPTION AND FORMATTING" (the
-//! default is `%D %2c %8s %5T.%9t %5p %2a %3d` and then what the action has), and the kernel's `blk_fill_rwbs` for the
-//! letters.
+//! As in the binary format ([`super::blktrace`]), a request is one that was issued to the driver (D). Its latency is
+//! the time to its completion (C), and queued requests (Q) are counted. The summary at the end is skipped. Not
+//! included: pass-through commands, messages, merges, splits, remaps and plugs. Source: blkparse(1), "OUTPUT
+//! DESCRIPTION AND FORMATTING" (the default is `%D %2c %8s %5T.%9t %5p %2a %3d`, followed by the details of the
+//! action), and the kernel's `blk_fill_rwbs` for the letters.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ pub(super) const FORMAT: Format = Format {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Device numbers as one; `None` if this is no device.
+/// Parses a device number pair into one number; `None` if the text is not a device.
 pub(super) fn device(text: &[u8]) -> Option<u64> {
     let comma = text.iter().position(|&byte| byte == b',')?;
     let (major, minor) = (whole(&text[..comma])?, whole(&text[comma + 1..])?);
@@ -47,17 +47,17 @@ fn is_event(fields: &Fields) -> bool {
         && (1..=2).contains(&fields.text(5).len())
 }
 
-/// What blkparse says before the events.
+/// Checks whether a line is a remark that blkparse prints before the events.
 fn is_remark(line: &[u8]) -> bool {
     line.starts_with(b"Input file ") || line.starts_with(b"==")
 }
 
-/// What blkparse adds up after the events.
+/// Checks whether a line belongs to the summary that blkparse prints after the events.
 fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU") || line.starts_with(b"Total (")
 }
 
-/// What letters such as `R`, `WS`, `WFS`, `FN` and `D` ask for, and whether with force unit access.
+/// Parses letters such as `R`, `WS`, `WFS`, `FN` and `D`; returns the operation, and whether it has FUA.
 pub(super) fn operation(letters: &[u8]) -> Option<(Op, bool)> {
     let flush = letters.first() == Some(&b'F');
     let rest = if flush { &letters[1..] } else { letters };
@@ -120,7 +120,7 @@ fn event(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Where flushes wait for their completion.
+/// Key of outstanding flushes, which have no sector.
 const NO_SECTOR: u64 = u64::MAX;
 
 fn issue(
@@ -139,7 +139,7 @@ fn issue(
     } else {
         (NO_SECTOR, 0, 0)
     };
-    // The kernel may call a flush a write of nothing.
+    // The kernel may report a flush as a write of zero bytes.
     let (op, fua) = match operation(letters) {
         _ if flush && bytes == 0 => (Op::Flush, false),
         Some(asked) if has_place => asked,

@@ -1,14 +1,15 @@
 //! The binary trace of Linux's blktrace, of one processor (`sda.blktrace.0`) or merged (`blkparse -i sda -d all.bin`).
 //!
-//! Headers of 48 bytes, each followed by its payload: magic and version u32, sequence u32, time in ns u64, sector u64,
-//! bytes u32, action u32, process u32, device u32, processor u32, error u16, payload length u16, in the byte order of
-//! the machine that wrote it (told by the magic). The low half of the action is what happened, the high half to what
-//! kind of request.
+//! Each event is a header of 48 bytes, followed by its payload. Header: magic and version u32, sequence u32, time in
+//! ns u64, sector u64, bytes u32, action u32, process u32, device u32, processor u32, error u16, payload length u16.
+//! The byte order is that of the machine that wrote the file; the magic number shows it. The low half of the action
+//! is the event, the high half the kind of request.
 //!
-//! A request here is one issued to the driver (action D): its time is the arrival, since that is what a drive sees,
-//! and the time to its completion (C) is its recorded latency. Queue events (Q) are counted, and the time from queue to
-//! issue is not part of the latency. Leaves out requests that are not to the medium (pass-through commands), merges,
-//! splits, remaps and plugs. Source: the layout in the shared traces and the kernel's uapi/linux/blktrace_api.h.
+//! A request is one that was issued to the driver (action D). Its issue time is the arrival, because the drive sees
+//! the request at this time, and the time to its completion (C) is its recorded latency. Queue events (Q) are
+//! counted; the time from queue to issue is not part of the latency. Not included: requests that do not access the
+//! medium (pass-through commands), merges, splits, remaps and plugs. Source: the layout in the shared traces and the
+//! kernel's uapi/linux/blktrace_api.h.
 
 use std::ops::ControlFlow;
 
@@ -50,7 +51,7 @@ const NOTIFY: u16 = 1 << 10;
 const DISCARD: u16 = 1 << 13;
 const FUA: u16 = 1 << 15;
 
-/// Whether a file that begins like this is big-endian; `None` if it is no blktrace.
+/// Checks whether a file with this beginning is big-endian; `None` if it is not a blktrace.
 fn big_endian(magic: [u8; 4]) -> Option<bool> {
     if u32::from_le_bytes(magic) & !0xff == MAGIC {
         Some(false)
@@ -61,7 +62,7 @@ fn big_endian(magic: [u8; 4]) -> Option<bool> {
     }
 }
 
-/// One event.
+/// An event with its header fields.
 struct Event {
     magic: u32,
     time_ns: u64,
@@ -121,12 +122,12 @@ impl Event {
         }
     }
 
-    /// Device and sector.
+    /// Returns device and sector.
     fn target(&self) -> (u64, u64) {
         (u64::from(self.device), self.sector)
     }
 
-    /// The device as the kernel counts: 20 bits of minor number.
+    /// Returns the device as the kernel counts it: 20 bits of minor number.
     fn device_name(&self) -> String {
         format!("{},{}", self.device >> 20, self.device & 0xf_ffff)
     }

@@ -1,7 +1,8 @@
-//! Any text of one request a line, by columns that the user names: `--columns time=1,op=3,offset=4,size=5`.
+//! Text with one request per line, in columns that the user names: `--columns time=1,op=3,offset=4,size=5`.
 //!
-//! Columns are separated by commas, semicolons or blanks: the first of these that gives a line all the columns that are named. A first line whose sizes are no
-//! numbers names the columns and is passed over. Nothing is guessed: units and codes are given, or words that say it.
+//! Columns are separated by commas, semicolons or blanks: the first of these that yields all named columns. A first
+//! line whose sizes are not numbers contains the column names and is skipped. Nothing is guessed: units and codes are
+//! given, or are words with a known meaning.
 
 use model::Op;
 
@@ -19,17 +20,17 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// Which column of a line is what. Columns count from 0 here.
+/// Columns of a line. They count from 0 here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Time, if there is one, and response time.
+    /// Columns of the time, if present, and of the response time.
     time: Option<usize>,
     latency: Option<usize>,
     unit_ns: u64,
     op: usize,
-    /// What stands for a read, where the words do not say it.
+    /// The text that means a read, if the words do not have a known meaning.
     read: Option<Vec<u8>>,
-    /// With what it counts in bytes.
+    /// Column of the offset, and its unit in bytes.
     offset: (usize, u64),
     size: (usize, u64),
     volume: Option<usize>,
@@ -40,7 +41,7 @@ const KEYS: [&str; 9] = [
 ];
 const HELP: &str = "such as time=1,op=3,offset=4,size=5 (sector and sectors count 512 B; also volume and latency; read=0 says what stands for a read)";
 
-/// A list of columns while it is read: what stands for each key, and what is wrong.
+/// A list of columns while it is parsed: the column of each key, and the problems.
 struct List<'a> {
     given: [Option<&'a str>; KEYS.len()],
     problems: Problems,
@@ -95,7 +96,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The column that counts bytes or the one that counts sectors, with what it counts in bytes.
+    /// Returns the column that counts bytes or the one that counts sectors, with its unit in bytes.
     fn place(&mut self, bytes: &str, sectors: &str) -> (usize, u64) {
         match (self.column(bytes), self.column(sectors)) {
             (Some(column), None) => (column, 1),
@@ -130,10 +131,11 @@ impl<'a> List<'a> {
 }
 
 impl Columns {
-    /// Reads `time=1,op=3,offset=4,size=5`, columns counted from 1, with the unit of times (`s`, `ms`, `us` or `ns`).
+    /// Parses `time=1,op=3,offset=4,size=5`, with columns counted from 1, and the unit of times (`s`, `ms`, `us` or
+    /// `ns`).
     ///
     /// # Errors
-    /// All that is wrong with either.
+    /// All problems in either.
     pub fn new(list: &str, time_unit: Option<&str>) -> Result<Columns, Problems> {
         let mut list = List::new(list);
         let (time, latency) = (list.column("time"), list.column("latency"));
@@ -154,7 +156,7 @@ impl Columns {
         list.problems.or(columns)
     }
 
-    /// Columns that a line must have.
+    /// Returns the number of columns that a line must have.
     fn needed(&self) -> usize {
         let named = [self.op, self.offset.0, self.size.0].into_iter();
         let perhaps = [self.time, self.latency, self.volume].into_iter().flatten();
@@ -208,12 +210,12 @@ impl Columns {
     }
 }
 
-/// [`split`] into at least so many columns.
+/// Returns [`split`] for lines with at least `needed` columns.
 fn for_columns(needed: usize) -> impl for<'a> Fn(usize, &'a [u8]) -> Fields<'a> {
     move |line, text| split(line, text, needed)
 }
 
-/// A line in columns of which at least so many are needed. A comma may stand within a column, as in `259,0`.
+/// Splits a line into at least `needed` columns. A column may contain a comma, as in `259,0`.
 fn split(line: usize, text: &[u8], needed: usize) -> Fields<'_> {
     let by_commas = || text.contains(&b',').then(|| Fields::commas(line, text));
     let by_semicolons = || text.contains(&b';').then(|| Fields::semicolons(line, text));

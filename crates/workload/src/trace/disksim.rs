@@ -1,8 +1,8 @@
-//! DiskSim's default ASCII trace: arrival time in ms (decimal), device, first block of 512 B, blocks, flags (hexadecimal;
-//! bit 0 set is a read), between blanks.
+//! DiskSim's default ASCII trace: arrival time in ms (decimal), device, first block of 512 B, blocks, flags
+//! (hexadecimal; bit 0 means a read), separated by blanks.
 //!
-//! Leaves out the other flags (synchronous, time-critical and so on): they are hints to a scheduler. See
-//! [`super::mqsim`] for how it is told from MQSim's.
+//! Not included: the other flags (synchronous, time-critical and so on), which are hints to a scheduler. See
+//! [`super::mqsim`] for the distinction from MQSim's format.
 
 use model::Op;
 

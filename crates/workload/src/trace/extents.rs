@@ -1,8 +1,8 @@
-//! Where the files and blocks of a storage service lie on a drive: in extents of [`EXTENT`] bytes, placed one after the
-//! other in the order in which they are first touched, as a file system places files that are written then.
+//! Places files and blocks of a storage service on a drive, in extents of [`EXTENT`] bytes. The extents follow each
+//! other in the order of their first access, as a file system places newly written files.
 //!
-//! Such traces name files and not places. What lies within one extent of a file stays together; how far extents lie from
-//! each other on the recorded drives is not known. A request that runs past the end of its extent is left whole.
+//! Such traces name files and not addresses. Data within one extent of a file stays together; the distance between
+//! extents on the recorded drives is unknown. A request that extends beyond the end of its extent is not split.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use super::requests::Requests;
 /// Bytes of an extent: the longest request of Meta's and of Google's traces.
 pub(super) const EXTENT: u64 = 8 << 20;
 
-/// The extents of one volume or of several.
+/// Extents of one or more volumes.
 #[derive(Default)]
 pub(super) struct Extents {
     slots: HashMap<Box<[u8]>, u64>,
-    /// By volume: extents so far.
+    /// Number of extents, by volume.
     used: HashMap<Box<[u8]>, u64>,
     key: Vec<u8>,
 }
 
 impl Extents {
-    /// The byte of the volume at which byte `offset` of a file lies.
+    /// Returns the byte of the volume for byte `offset` of a file.
     pub(super) fn place(
         &mut self,
         (volume, file): (&[u8], &[u8]),
@@ -49,7 +49,7 @@ impl Extents {
         if within.saturating_add(bytes) > EXTENT {
             requests.note("requests that run past the end of their extent of 8 MiB");
         }
-        // Below 2^41 extents: each took a line to make.
+        // Fewer than 2^41 extents: each needs a line of the trace.
         slot * EXTENT + within
     }
 }

@@ -1,12 +1,12 @@
-//! The columns of one line, and what each must be.
+//! Columns of one line, and the checks of their values.
 
 use super::Fault;
 use text::problem::Place;
 
-/// Most columns that any format looks at.
+/// Maximum number of columns that a format reads.
 pub(super) const MOST: usize = 24;
 
-/// One line taken apart.
+/// A line split into columns.
 pub(super) struct Fields<'a> {
     line: usize,
     whole: &'a [u8],
@@ -14,7 +14,7 @@ pub(super) struct Fields<'a> {
     count: usize,
 }
 
-/// Shows bytes of a file in a message: as text, short.
+/// Formats bytes of a file for a message: as short text.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
@@ -24,7 +24,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     format!("`{short}`")
 }
 
-/// A column without blanks and quotes around it.
+/// Removes surrounding blanks and quotes from a column.
 fn unquoted(column: &[u8]) -> &[u8] {
     let column = column.trim_ascii();
     let inner = column
@@ -33,14 +33,15 @@ fn unquoted(column: &[u8]) -> &[u8] {
     inner.map_or(column, <[u8]>::trim_ascii)
 }
 
-/// What stands between blanks or tabs.
+/// Splits a text at blanks and tabs.
 fn blanks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let columns = text.split(u8::is_ascii_whitespace);
     columns.filter(|column| !column.is_empty())
 }
 
 impl<'a> Fields<'a> {
-    /// Columns between commas, without blanks and quotes around them; a comma in a quoted column separates nothing.
+    /// Splits a line at commas and removes surrounding blanks and quotes; a comma in a quoted column does not
+    /// separate.
     pub(super) fn commas(line: usize, text: &'a [u8]) -> Fields<'a> {
         let mut quoted = false;
         let has_quotes = text.contains(&b'"');
@@ -51,19 +52,19 @@ impl<'a> Fields<'a> {
         Fields::from(line, text, columns.map(unquoted))
     }
 
-    /// Columns between semicolons, without blanks around them.
+    /// Splits a line at semicolons and removes surrounding blanks.
     pub(super) fn semicolons(line: usize, text: &'a [u8]) -> Fields<'a> {
         let columns = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         Fields::from(line, text, columns)
     }
 
-    /// Columns between blanks or tabs.
+    /// Splits a line at blanks and tabs.
     pub(super) fn blanks(line: usize, text: &'a [u8]) -> Fields<'a> {
         Fields::from(line, text, blanks(text))
     }
 
-    /// Columns between blanks, of which the one after the first `before` and ahead of the last `after` may have blanks in
-    /// it.
+    /// Splits a line at blanks. The column after the first `before` columns and before the last `after` columns may
+    /// contain blanks.
     pub(super) fn around(line: usize, text: &'a [u8], before: usize, after: usize) -> Fields<'a> {
         let count = blanks(text).count();
         let Some(more) = count
@@ -97,33 +98,33 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// The number of the line.
+    /// Returns the number of the line.
     pub(super) fn line(&self) -> usize {
         self.line
     }
 
-    /// The whole line, without blanks around it.
+    /// Returns the whole line without surrounding blanks.
     pub(super) fn line_text(&self) -> &'a [u8] {
         self.whole
     }
 
-    /// The column that holds this name.
+    /// Returns the index of the column with this name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         let held = &self.columns[..self.count.min(MOST)];
         held.iter().position(|column| *column == name.as_bytes())
     }
 
-    /// How many columns the line has.
+    /// Returns the number of columns in the line.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The text of a column, from 0; empty if there is none.
+    /// Returns the text of a column, from 0; empty if the column does not exist.
     pub(super) fn text(&self, column: usize) -> &'a [u8] {
         self.columns.get(column).copied().unwrap_or(&[])
     }
 
-    /// An error unless the line has this many columns.
+    /// Returns an error unless the line has this many columns.
     pub(super) fn expect(&self, count: usize, what: &str) -> Result<(), Fault> {
         if self.count == count {
             return Ok(());
@@ -132,25 +133,25 @@ impl<'a> Fields<'a> {
         Err(self.fault(format!("has {} {has}, not {count}: {what}", self.count)))
     }
 
-    /// A whole number from 0 to 2^64 - 1.
+    /// Parses a whole number from 0 to 2^64 - 1.
     pub(super) fn number(&self, column: usize, name: &str) -> Result<u64, Fault> {
         whole(self.text(column)).ok_or_else(|| self.wrong(column, name, "a whole number"))
     }
 
-    /// A whole number of sectors, in bytes.
+    /// Parses a whole number of sectors; returns bytes.
     pub(super) fn sectors(&self, column: usize, name: &str) -> Result<u64, Fault> {
         let sectors = self.number(column, name)?;
         let wrong = || self.wrong(column, name, "a number of 512 B sectors below 2^55");
         sectors.checked_mul(512).ok_or_else(wrong)
     }
 
-    /// A decimal number in units of `unit_ns` nanoseconds, in whole nanoseconds.
+    /// Parses a decimal number in units of `unit_ns` nanoseconds; returns whole nanoseconds.
     pub(super) fn time(&self, column: usize, name: &str, unit_ns: u64) -> Result<u128, Fault> {
         decimal(self.text(column), unit_ns)
             .ok_or_else(|| self.wrong(column, name, "a decimal number that is not negative"))
     }
 
-    /// What is wrong with a column.
+    /// Returns the problem with an invalid column.
     pub(super) fn wrong(&self, column: usize, name: &str, right: &str) -> Fault {
         let found = shown(self.text(column));
         self.fault(format!(
@@ -159,18 +160,18 @@ impl<'a> Fields<'a> {
         ))
     }
 
-    /// Something wrong with the line.
+    /// Returns a problem with the line.
     pub(super) fn fault(&self, what: impl Into<String>) -> Fault {
         Fault::at(Place::Line(self.line), what)
     }
 
-    /// Where the line is.
+    /// Returns the place of the line.
     pub(super) fn place(&self) -> Place {
         Place::Line(self.line)
     }
 }
 
-/// A whole number in decimal digits, or `None`.
+/// Parses a whole number in decimal digits.
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -182,8 +183,8 @@ pub(super) fn whole(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A decimal number such as `12.34` times `unit`, rounded to the nearest whole; `None` if it is anything else.
-/// (Exact: a double has too few digits for the nanoseconds of a Unix time.)
+/// Parses a decimal number such as `12.34` and multiplies it by `unit`, rounded to the nearest whole number; `None`
+/// if the text is anything else. (Exact: a double has too few digits for the nanoseconds of a Unix time.)
 pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u128> {
     let point = text.iter().position(|&byte| byte == b'.');
     let (before, after) = match point {
@@ -194,7 +195,7 @@ pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u128> {
         return None;
     }
     let seconds = if before.is_empty() { 0 } else { whole(before)? };
-    // 18 digits are more than any unit here has; the rest cannot change the rounded result but by half a unit.
+    // 18 digits are more than any unit here has; further digits change the rounded result by at most half a unit.
     let after = &after[..after.len().min(18)];
     let fraction = u128::from(if after.is_empty() { 0 } else { whole(after)? });
     let scale = 10u128.pow(after.len() as u32);

@@ -1,10 +1,10 @@
 //! FIU's traces (SyLab: IODedup, SRCMap and others): time in ns, process id, process, first sector of 512 B, sectors,
-//! W or R, major and minor number of the device, MD5 of the content, between blanks.
+//! W or R, major and minor number of the device, MD5 of the content, separated by blanks.
 //!
-//! Leaves out the processes and the content. Source: the layout that SyLab's README gives, as two public readers quote
-//! it (`[ts in ns] [pid] [process] [lba] [size in 512 Bytes blocks] [Write or Read] [major device number] [minor device
-//! number] [MD5 per 4096 Bytes]`), with the example line `89968195792462 20782 gzip 283193184 8 R 6 0 56f11b71...`; no
-//! sample was at hand.
+//! Not included: processes and content. Source: the layout in SyLab's README, as two public readers quote it (`[ts in
+//! ns] [pid] [process] [lba] [size in 512 Bytes blocks] [Write or Read] [major device number] [minor device number]
+//! [MD5 per 4096 Bytes]`), with the example line `89968195792462 20782 gzip 283193184 8 R 6 0 56f11b71...`. No sample
+//! was available.
 
 use model::Op;
 
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const LINES: Lines = Lines {
-    // Names of processes may have blanks in them.
+    // Process names may contain blanks.
     split: |line, text| Fields::around(line, text, 2, 6),
     header: None,
     request: |fields, volume| {

@@ -1,11 +1,11 @@
-//! Files that are taken for block traces and are something else: what they are, and what to do.
+//! Files that look like block traces but have another format: their name, and advice.
 //!
 //! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), bcc and bpftrace's tools.
 
 use super::Head;
 use super::fields::Fields;
 
-/// What this is, and what would help; `None` if it is not known.
+/// Returns the format's name and advice; `None` if it is unknown.
 pub(super) fn known(head: &Head) -> Option<(&'static str, &'static str)> {
     const KEYS: (&str, &str) = (
         "is a trace of a key-value cache: its requests name keys, not places on a drive",

@@ -1,11 +1,12 @@
 //! Text of the kernel's tracepoints `block_rq_issue` and `block_rq_complete`, as ftrace (`trace`, `trace_pipe`), `trace-cmd report`
 //! and `perf script` print it.
 //!
-//! `TASK-PID [CPU] FLAGS SECONDS: EVENT: MAJOR,MINOR LETTERS BYTES (COMMAND) SECTOR + SECTORS ... [PROCESS]`; a completion has no
-//! bytes. All that stands before the event but its time may differ from one tracer to the next, and `block:` may stand before the
-//! event's name (perf). As of blkparse, a request is one issued, its latency the time to its completion; `block_rq_requeue` puts it
-//! back. Requests whose completion is split are completed by their first part. Left out: pass-through commands and all other events.
-//! Source: `include/trace/events/block.h` of Linux.
+//! Line: `TASK-PID [CPU] FLAGS SECONDS: EVENT: MAJOR,MINOR LETTERS BYTES (COMMAND) SECTOR + SECTORS ... [PROCESS]`. A
+//! completion has no bytes. The text before the event, except its time, differs between tracers, and the event's name
+//! may have the prefix `block:` (perf). As for blkparse, a request is one that was issued, and its latency is the
+//! time to its completion; `block_rq_requeue` puts it back. A request whose completion is split is completed by its
+//! first part. Not included: pass-through commands and all other events. Source: `include/trace/events/block.h` of
+//! Linux.
 
 use std::ops::ControlFlow;
 
@@ -34,7 +35,7 @@ enum Event {
     Requeue,
 }
 
-/// The event of a line, what stands before its name, and what follows.
+/// Finds the event of a line; returns it with the text before and after its name.
 fn event_of(line: &[u8]) -> Option<(Event, &[u8], &[u8])> {
     const NAMES: [(&[u8], Event); 3] = [
         (b"block_rq_issue:", Event::Issue),
@@ -47,7 +48,7 @@ fn event_of(line: &[u8]) -> Option<(Event, &[u8], &[u8])> {
     })
 }
 
-/// Time in ns: the last column before the event that is a time in seconds and ends with a colon.
+/// Returns the time in ns: the last column before the event that is a time in seconds and ends with a colon.
 fn time_of(before: &[u8]) -> Option<u64> {
     let columns = before.split(u8::is_ascii_whitespace);
     let mut times = columns.filter_map(|column| decimal(column.strip_suffix(b":")?, SECOND));
@@ -60,7 +61,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         let number = input.line_number() + 1;
         let Some(line) = input.line()? else { break };
         let text = line.trim_ascii();
-        // Heads of ftrace; the task's name may hold anything.
+        // Header lines of ftrace; the task's name may contain any text.
         if text.starts_with(b"#") {
             continue;
         }
@@ -86,7 +87,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where flushes wait for their completion.
+/// Key of outstanding flushes, which have no sector.
 const NO_SECTOR: u64 = u64::MAX;
 
 fn one(
@@ -99,7 +100,7 @@ fn one(
     let Some(device) = blkparse::device(fields.text(0)) else {
         return Err(fields.wrong(0, "device", "major and minor number, such as 259,0"));
     };
-    // The command in parentheses may be empty or of several words.
+    // The command in parentheses may be empty or consist of several words.
     let mut columns = 0..fields.count();
     let plus = columns.find(|&column| fields.text(column) == b"+");
     let Some(plus) = plus.filter(|&plus| plus > 0) else {
@@ -109,7 +110,7 @@ fn one(
     let bytes = fields.sectors(plus + 1, "sectors")?;
     let letters = fields.text(1);
     let asked = match blkparse::operation(letters) {
-        // The kernel may call a flush a write of nothing.
+        // The kernel may report a flush as a write of zero bytes.
         Some(_) if letters.starts_with(b"F") && bytes == 0 => Some((Op::Flush, false)),
         asked => asked,
     };
@@ -129,7 +130,7 @@ fn one(
         Event::Issue => {
             let name = || String::from_utf8_lossy(fields.text(0)).into_owned();
             let volume = requests.volume(fields.text(0), &fields.place(), name)?;
-            // A flush has no place; the kernel may print the largest sector there is for it.
+            // A flush has no address; the kernel may print the largest possible sector for it.
             let place = match op {
                 Op::Flush => (0, 0),
                 _ => (fields.sectors(plus - 1, "sector")?, bytes),

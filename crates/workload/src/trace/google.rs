@@ -1,10 +1,11 @@
-//! Google's synthesised traces of storage servers (Thesios, ASPLOS '24): a CSV with names, one row a request to a server
-//! of one disk.
+//! Google's synthesised traces of storage servers (Thesios, ASPLOS '24): a CSV with column names, and one row per
+//! request to a server with one disk.
 //!
-//! Replayed is what reaches the disk: reads that miss the server's cache, of `disk_io_size_bytes`, with `disk_time` as the
-//! recorded response; and writes, of `request_io_size_bytes`. Reads that hit the cache are counted. Requests arrive at
-//! `start_time` (decimal seconds). Files lie where [`Extents`] puts them. Leaves out names, priorities and `io_zone`.
-//! Source: README.md of github.com/google-research-datasets/thesios, "Data Description"; no sample was at hand.
+//! The replay contains the I/O that reaches the disk: reads that miss the server's cache, of `disk_io_size_bytes`,
+//! with `disk_time` as the recorded response time; and writes, of `request_io_size_bytes`. Reads that hit the cache
+//! are counted. Requests arrive at `start_time` (decimal seconds). [`Extents`] places the files. Not included: names,
+//! priorities and `io_zone`. Source: README.md of github.com/google-research-datasets/thesios, "Data Description"; no
+//! sample was available.
 
 use model::Op;
 
@@ -61,7 +62,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         requests,
         |line, text| Fields::commas(line, text),
         |fields, volume, requests| {
-            // Shards that were put together have their names in between.
+            // Concatenated shards have lines with column names in between.
             if let Some(named) = GoogleColumns::named(fields) {
                 columns = Some(named);
                 return Ok(None);
@@ -82,7 +83,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     )
 }
 
-/// What a row asks of the disk, where it does in its file.
+/// Returns the disk request of a row, with its offset in its file; `None` if there is none.
 fn request(
     fields: &Fields,
     columns: &GoogleColumns,

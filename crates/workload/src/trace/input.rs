@@ -1,7 +1,8 @@
-//! Bytes of a trace as they are read: decompressed as they come, in lines or in records, within limits.
+//! Input bytes of a trace: decompressed while they are read, as lines or records, within limits.
 //!
-//! Plain, gzip or xz, told by their first bytes. Nothing is read into memory whole: a line may have at most
-//! [`LONGEST_LINE`] bytes and xz at most [`XZ_MEMORY`] bytes of dictionary, so a hostile file cannot take more.
+//! The input is plain, gzip or xz, which its first bytes show. Nothing is read into memory as a whole: a line may
+//! have at most [`LONGEST_LINE`] bytes and xz at most [`XZ_MEMORY`] bytes of dictionary, so a hostile file cannot use
+//! more.
 
 #[cfg(feature = "compression")]
 use std::io::BufReader;
@@ -10,21 +11,21 @@ use std::io::{self, Read};
 use super::Fault;
 use text::problem::Place;
 
-/// Most bytes of one line; the longest lines of the formats known have about 300.
+/// Maximum bytes of one line; the longest lines of the known formats have about 300.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
-/// Most memory of the xz decoder: what its highest preset needs is 65 MiB.
+/// Maximum memory of the xz decoder; its highest preset needs 65 MiB.
 #[cfg(feature = "compression")]
 const XZ_MEMORY: u64 = 256 << 20;
-/// Bytes at the start that formats are told by.
+/// Bytes at the start of the file that are used for detecting the format.
 const HEAD: usize = 64 << 10;
 
-/// With the method, deflate: two bytes alone could be a vSCSI serial number.
+/// Including the method, deflate: two bytes alone could be a vSCSI serial number.
 const GZIP: &[u8] = &[0x1f, 0x8b, 8];
-/// Byte order mark of UTF-8, which some programs put before a CSV.
+/// Byte order mark of UTF-8, which some programs write at the start of a CSV.
 const MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// Containers that are not read, by their first bytes, with what to do.
+/// Containers that are not supported, by their first bytes, with advice.
 const NOT_READ: &[(&[u8], &str)] = &[
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     (b"BZh", "bzip2"),
@@ -33,23 +34,23 @@ const NOT_READ: &[(&[u8], &str)] = &[
     (b"7z\xbc\xaf\x27\x1c", "7-zip"),
 ];
 
-/// Whether these are lines of text and not records, in which three bytes may look like a mark by chance.
+/// Checks whether these are lines of text and not records, in which three bytes may be a byte order mark by chance.
 fn is_text(head: &[u8]) -> bool {
     head.iter()
         .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..))
 }
 
-/// A trace being read.
+/// A trace that is being read.
 pub(super) struct Input<'a> {
     source: Box<dyn Read + 'a>,
     buffer: Vec<u8>,
-    /// What is left of `buffer`.
+    /// Start of the unread part of `buffer`.
     from: usize,
     to: usize,
     ended: bool,
-    /// Lines given out so far.
+    /// Number of lines returned so far.
     line: usize,
-    /// Bytes given out so far.
+    /// Number of bytes returned so far.
     offset: u64,
 }
 
@@ -77,7 +78,7 @@ fn gunzipped(_: Input<'_>) -> Result<Input<'_>, Fault> {
 use gunzipped as unxzed;
 
 impl<'a> Input<'a> {
-    /// Looks at the first bytes and decompresses if they say so.
+    /// Opens a source; decompresses it if its first bytes show a compressed format.
     pub(super) fn open(source: impl Read + 'a) -> Result<Input<'a>, Fault> {
         let mut raw = Input::plain(Box::new(source));
         raw.fill(HEAD)?;
@@ -122,17 +123,17 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The bytes that have been read but not given out; at the start up to 64 KiB, or all there is.
+    /// Returns the bytes that have been read but not yet returned: at the start up to 64 KiB, or the whole content.
     pub(super) fn head(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
-    /// Whether [`Input::head`] is all that is left.
+    /// Checks whether [`Input::head`] is the whole remaining content.
     pub(super) fn head_is_all(&self) -> bool {
         self.ended
     }
 
-    /// Reads until `want` bytes (at most the size of the buffer) are at hand or the source has ended.
+    /// Reads until `want` bytes (at most the size of the buffer) are available or the source has ended.
     fn fill(&mut self, want: usize) -> Result<(), Fault> {
         if self.to - self.from >= want || self.ended {
             return Ok(());
@@ -151,7 +152,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// A failure of the source: of the disk, or of the compressed data.
+    /// Returns the problem for a failure of the source: of the disk, or of the compressed data.
     fn broken(&self, error: &io::Error) -> Fault {
         let after = self.offset + (self.to - self.from) as u64;
         let what = if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -164,7 +165,8 @@ impl<'a> Input<'a> {
         Fault::whole(what)
     }
 
-    /// The next line without its end, or `None` at the end. Lines end with LF or CRLF; the last may have no end.
+    /// Returns the next line without its line end, or `None` at the end. Lines end with LF or CRLF; the last line may
+    /// have no line end.
     pub(super) fn line(&mut self) -> Result<Option<&[u8]>, Fault> {
         let mut searched = 0;
         let (length, end) = loop {
@@ -197,17 +199,17 @@ impl<'a> Input<'a> {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// The number of the line given out last, from 1.
+    /// Returns the number of the last returned line, from 1.
     pub(super) fn line_number(&self) -> usize {
         self.line
     }
 
-    /// Bytes of content given out so far.
+    /// Returns the number of content bytes returned so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next `N` bytes, or `None` at the end; an error if the content ends within them.
+    /// Returns the next `N` bytes, or `None` at the end; an error if the content ends within them.
     pub(super) fn record<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Fault> {
         self.fill(N)?;
         let at_hand = self.to - self.from;
@@ -224,7 +226,7 @@ impl<'a> Input<'a> {
         Ok(Some(bytes))
     }
 
-    /// Passes over `count` bytes; an error if there are fewer.
+    /// Skips `count` bytes; an error if there are fewer.
     pub(super) fn skip(&mut self, count: usize) -> Result<(), Fault> {
         let start = self.offset;
         let mut left = count;
@@ -244,13 +246,13 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// A fault in the line given out last.
+    /// Returns a problem with the last returned line.
     pub(super) fn at_line(&self, what: impl Into<String>) -> Fault {
         Fault::at(Place::Line(self.line), what)
     }
 }
 
-/// What was read ahead to look at the first bytes, then the rest: how compressed content reaches its decoder.
+/// Returns the bytes read ahead for the detection, then the rest: the input of the decoder.
 impl Read for Input<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.from == self.to {

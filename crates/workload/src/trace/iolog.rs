@@ -1,10 +1,11 @@
 //! fio's iolog, versions 2 and 3 (`write_iolog`, `read_iolog`).
 //!
-//! Version 2: `file action [offset length]`, with `file wait N` for pauses in microseconds, each counted from the one
-//! before. Version 3: a time in microseconds before each line (the manual says milliseconds; fio 3.33 writes and reads
-//! microseconds). Actions: add, open, close, read, write, trim, sync, datasync, sync_file_range, wait. A file is a
-//! volume. Version 2 without any wait says nothing of times. Leaves out open and close, and sync_file_range, which flushes no drive. fio itself passes over waits below
-//! 100 µs in version 2; here they count. Source: fio's manual, "Trace file format", and logs written by fio 3.33.
+//! Version 2: `file action [offset length]`, with `file wait N` for pauses in microseconds, each counted from the
+//! previous one. Version 3: a time in microseconds before each line (the manual says milliseconds; fio 3.33 writes
+//! and reads microseconds). Actions: add, open, close, read, write, trim, sync, datasync, sync_file_range, wait. A
+//! file is a volume. Version 2 without any wait contains no times. Not included: open and close, and sync_file_range,
+//! which flushes no drive. fio itself ignores waits below 100 µs in version 2; here they count. Source: fio's manual,
+//! "Trace file format", and logs written by fio 3.33.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -28,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// What one line says.
+/// Action of one line.
 enum Action {
     Add,
     Nothing,
@@ -49,7 +50,7 @@ fn action(text: &[u8], version: usize) -> Option<Action> {
     })
 }
 
-/// The version that the first line names; `None` for an empty file.
+/// Returns the version in the first line; `None` for an empty file.
 fn version(input: &mut Input) -> Result<Option<usize>, Fault> {
     match input.line()?.map(<[u8]>::trim_ascii) {
         None => Ok(None),
@@ -76,7 +77,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         if fields.count() == 0 {
             continue;
         }
-        // Version 3 has one column more, at the front.
+        // Version 3 has one more column at the start.
         let file = version - 2;
         if version == 3 {
             now_us = fields.number(0, "time in us")?;
@@ -126,7 +127,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     Ok(())
 }
 
-/// First byte and length of an I/O.
+/// Returns first byte and length of an I/O.
 fn extent(fields: &Fields, file: usize, op: Op) -> Result<(u64, u64), Fault> {
     if op == Op::Flush {
         return Ok((0, 0));

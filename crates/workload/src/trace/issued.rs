@@ -1,23 +1,23 @@
-//! Requests issued to a drive that wait for their completion, for traces that have both as events of their own.
+//! Issued requests that wait for their completion, for traces with issue and completion as separate events.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::requests::Requests;
 
-/// A request's index, if it is wanted, and when it was issued, in ns.
+/// Index of a request, if it is selected, and its issue time in ns.
 type Waiting = (Option<usize>, u64);
 
-/// By device and sector, first in first out.
+/// Waiting requests by device and sector, first in, first out.
 #[derive(Default)]
 pub(super) struct Issued(HashMap<(u64, u64), VecDeque<Waiting>>);
 
 impl Issued {
-    /// A request was issued; `index` names it for [`Requests::complete`].
+    /// Records an issue; `index` identifies the request for [`Requests::complete`].
     pub(super) fn issue(&mut self, at: (u64, u64), index: Option<usize>, ns: u64) {
         self.0.entry(at).or_default().push_back((index, ns));
     }
 
-    /// The driver gave it back: it will be issued again, and until then nothing can complete it.
+    /// Handles a requeue: the request will be issued again, and cannot complete before that.
     pub(super) fn requeue(&mut self, at: (u64, u64), requests: &mut Requests) {
         requests.note("requests put back by the driver (each further issue counts)");
         if let Some(waiting) = self.0.get_mut(&at) {
@@ -25,7 +25,7 @@ impl Issued {
         }
     }
 
-    /// The oldest one there has completed.
+    /// Completes the oldest request at this sector.
     pub(super) fn complete(&mut self, at: (u64, u64), ns: u64, requests: &mut Requests) {
         let Some((index, issued_ns)) = self.0.get_mut(&at).and_then(VecDeque::pop_front) else {
             requests.note("completions without an issue");
@@ -39,7 +39,7 @@ impl Issued {
         }
     }
 
-    /// The trace has ended.
+    /// Handles the end of the trace.
     pub(super) fn finish(self, requests: &mut Requests) {
         let left: usize = self.0.values().map(VecDeque::len).sum();
         for _ in 0..left {

@@ -1,4 +1,4 @@
-//! What the formats of one request a line share: the loop over the lines, the header, and the volume's name.
+//! Common parts of the formats with one request per line: the loop over the lines, the header, and the volume's name.
 
 use std::ops::ControlFlow;
 
@@ -7,18 +7,18 @@ use super::input::Input;
 use super::requests::{Found, Requests};
 use super::{Fault, is_header};
 
-/// How such a format is written.
+/// A format with one request per line.
 pub(super) struct Lines {
-    /// Takes a line of this number apart.
+    /// Splits a line; the number is its line number.
     pub split: for<'a> fn(usize, &'a [u8]) -> Fields<'a>,
-    /// A first line that is passed over.
+    /// First line that is skipped, if present.
     pub header: Option<&'static str>,
-    /// The request in a line, and its volume's name in the empty vector.
+    /// Parses the request in a line; writes its volume's name into the empty vector.
     pub request: fn(&Fields, &mut Vec<u8>) -> Result<Found, Fault>,
 }
 
 impl Lines {
-    /// Reads all lines, or as many as are wanted; blank ones are passed over.
+    /// Reads all lines, or as many as needed; skips blank lines.
     pub(super) fn read(&self, input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         each_line(input, requests, self.split, |fields, volume, _| {
             let header = self.header.filter(|_| fields.line() == 1);
@@ -30,8 +30,8 @@ impl Lines {
     }
 }
 
-/// Gives every line that is not blank to `request`, in columns, and takes the request that it finds there, whose volume's
-/// name it puts into the empty vector; ends when enough have been read.
+/// Passes every line that is not blank to `request`, in columns, and stores the request that it returns. `request`
+/// writes the volume's name into the empty vector. Ends when enough requests have been read.
 pub(super) fn each_line(
     input: &mut Input,
     requests: &mut Requests,

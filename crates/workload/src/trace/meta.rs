@@ -1,15 +1,16 @@
-//! Meta's traces of its bulk storage (Tectonic): reads and writes of parts of blocks, in either layout published.
+//! Meta's traces of its bulk storage (Tectonic): reads and writes of parts of blocks, in both published layouts.
 //!
-//! With Baleen (FAST '24): `block_id io_offset io_size op_time op_name ...` between blanks, `op_time` in decimal seconds,
-//! `op_name` 1, 2, 5 for reads (GET), 3, 4, 6 for writes (PUT); lines that begin with `#` are comments, the last of which
-//! names the columns. Without names a line of 9 columns has the host in the 8th, one of 10 the shard in the 8th and the
-//! host in the 10th (the traces of 2021 and 2023). With CacheLib: a CSV with names, among them `op_time` in seconds,
-//! `block_id`, `io_size`, `io_offset`, `op_name` (`getChunkData...` or `putChunk...`), `host_name` and `rs_shard_id`.
+//! Layout of Baleen (FAST '24): `block_id io_offset io_size op_time op_name ...`, separated by blanks. `op_time` is
+//! in decimal seconds; `op_name` is 1, 2, 5 for reads (GET), and 3, 4, 6 for writes (PUT). Lines that begin with `#`
+//! are comments; the last one contains the column names. Without names, a line of 9 columns has the host in the 8th;
+//! a line of 10 has the shard in the 8th and the host in the 10th (the traces of 2021 and 2023). Layout of CacheLib:
+//! a CSV with column names, including `op_time` in seconds, `block_id`, `io_size`, `io_offset`, `op_name`
+//! (`getChunkData...` or `putChunk...`), `host_name` and `rs_shard_id`.
 //!
-//! A block is told by its id and shard, and lies where [`Extents`] puts it; a host is a volume. A row whose `op_count` is
-//! above 1 stands for several requests of one second and is replayed once. Leaves out who asked. Sources: the README of
-//! ftp.pdl.cmu.edu/pub/datasets/Baleen24 ("Format"), with its example line; the description of the traces that CacheLib
-//! publishes in libCacheSim's list of data sets. No sample was at hand.
+//! A block is identified by its id and shard, and [`Extents`] places it; a host is a volume. A row with `op_count`
+//! above 1 represents several requests of one second and is replayed once. Not included: the client of a request.
+//! Sources: the README of ftp.pdl.cmu.edu/pub/datasets/Baleen24 ("Format"), with its example line; the description of
+//! the traces that CacheLib publishes in libCacheSim's list of data sets. No sample was available.
 
 use model::Op;
 
@@ -29,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Which column is what.
+/// Columns of a row.
 #[derive(Clone, Copy)]
 struct MetaColumns {
     block: usize,
@@ -43,7 +44,7 @@ struct MetaColumns {
 }
 
 impl MetaColumns {
-    /// As a line of names says; `None` if it is none.
+    /// Reads a line of column names; `None` if the line contains no such names.
     fn named(names: &Fields) -> Option<MetaColumns> {
         Some(MetaColumns {
             block: names.position("block_id")?,
@@ -57,7 +58,7 @@ impl MetaColumns {
         })
     }
 
-    /// Of a file without names.
+    /// Returns the columns of a file without names.
     fn by_count(count: usize) -> MetaColumns {
         let (shard, op_count, host) = match count {
             9 => (None, Some(8), Some(7)),
@@ -85,7 +86,7 @@ fn split(line: usize, text: &[u8]) -> Fields<'_> {
     }
 }
 
-/// The names in a line of them, which may be a comment.
+/// Reads the names in a line, which may be a comment.
 fn names(text: &[u8]) -> Option<MetaColumns> {
     let text = text.strip_prefix(b"#").unwrap_or(text);
     MetaColumns::named(&split(1, text))
@@ -116,7 +117,7 @@ fn direction(fields: &Fields, column: usize) -> Result<Op, Fault> {
     }
 }
 
-/// A request that lies where it does in its block.
+/// Reads a request with its offset in its block.
 fn request(fields: &Fields, columns: &MetaColumns) -> Result<Found, Fault> {
     let at_ns = fields.time(columns.time, "op_time in s", SECOND)?;
     let op = direction(fields, columns.op)?;

@@ -1,9 +1,9 @@
-//! Block traces: readers for the formats found in the field, and a compact form of what they hold.
+//! Block traces: readers for common formats, and a compact form of their content.
 //!
-//! One file a format; to add one, write it and add a line to [`FORMATS`]. Content is told by looking at its first
-//! 64 KiB: a format is taken only if it alone fits. Where two formats look alike and mean different things the reader
-//! refuses and names both (see [`Format::detect`]). Sources are plain, gzip or xz. What it leaves out: data, thread and
-//! process ids, and everything that is not a request to a drive.
+//! One file per format. To add a format, write its file and add a line to [`FORMATS`]. Formats are detected from the
+//! first 64 KiB of the content: a format is selected only if no other fits. If two formats look alike and have
+//! different meanings, the reader refuses and names both (see `Format::detect`). Sources are plain, gzip or xz. Not
+//! included: data, thread and process ids, and everything that is not a request to a drive.
 
 mod alicloud;
 mod biosnoop;
@@ -46,23 +46,23 @@ use input::Input;
 use requests::Requests;
 use text::problem::{Place, Problem, Problems};
 
-/// How to read a trace.
+/// Options for reading a trace.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The format; told by content if `None`.
+    /// Format; `None` means detection from the content.
     pub format: Option<&'static Format>,
-    /// Which column is what, for a text whose format does not say it; without a format, it is that of columns.
+    /// Columns of a text whose format does not define them; without a format, the format is columns.
     pub columns: Option<Columns>,
-    /// Only the requests of the volume of this name.
+    /// Read only the requests of the volume with this name.
     pub volume: Option<String>,
-    /// Only so many requests from the beginning of the file.
+    /// Read only this many requests from the beginning of the file.
     pub first: Option<u64>,
     /// Refuse a trace with more requests than this (24 bytes of memory each).
     pub most_records: usize,
 }
 
 impl Default for Options {
-    /// Everything, up to 500 million requests (12 GB).
+    /// No restrictions, up to 500 million requests (12 GB).
     fn default() -> Options {
         Options {
             format: None,
@@ -74,37 +74,37 @@ impl Default for Options {
     }
 }
 
-/// What a file holds: requests sorted by arrival.
+/// Content of a trace file: requests sorted by arrival.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trace {
     /// The file, as the user named it.
     pub origin: String,
-    /// Its format.
+    /// Format of the file.
     #[serde(with = "by_name")]
     pub format: &'static Format,
-    /// The requests, by arrival; those that arrive together in the order of the file. The first arrives at 0.
+    /// The requests, by arrival; simultaneous requests in the order of the file. The first arrives at 0.
     pub records: Vec<Record>,
     /// Names of the volumes (devices, disks, files) in the order of their first appearance in the file.
     pub volumes: Vec<String>,
-    /// Whether the file says when requests arrive, and not only in which order.
+    /// Whether the file contains arrival times, and not only an order.
     pub timed: bool,
-    /// Whether the file had them in order of arrival.
+    /// Whether the requests in the file were in order of arrival.
     pub in_order: bool,
-    /// Requests to volumes other than the one asked for.
+    /// Number of requests to volumes other than the selected one.
     pub other_volumes: u64,
-    /// Whether the format was told by its columns alone, which others could have.
+    /// Whether the format was detected from its columns alone, which other formats could have.
     #[serde(default)]
     pub guessed: bool,
-    /// What else was seen, and how often.
+    /// Other observations, with their counts.
     pub notes: Vec<(Cow<'static, str>, u64)>,
-    /// For finding a record in its file again.
+    /// Source for finding a record in its file again.
     #[serde(skip)]
     source: Option<Box<(PathBuf, Options)>>,
-    /// Arrival of the first request while reading.
+    /// Arrival of the first request, on the reader's scale.
     first_arrival: u64,
 }
 
-/// Two traces are the same if they ask the same and say the same of themselves, wherever they were read.
+/// Traces are equal if their requests and metadata are equal, independent of where they were read from.
 impl PartialEq for Trace {
     fn eq(&self, other: &Trace) -> bool {
         let own = |trace: &Trace| (trace.timed, trace.in_order, trace.other_volumes);
@@ -117,7 +117,7 @@ impl PartialEq for Trace {
     }
 }
 
-/// A format written down as its name.
+/// Serialises a format as its name.
 mod by_name {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -136,17 +136,17 @@ mod by_name {
     }
 }
 
-/// One format of traces.
+/// A trace format.
 pub struct Format {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Its name in sentences.
+    /// Name in sentences.
     pub title: &'static str,
-    /// What a list of formats says of it: at most 80 characters.
+    /// Description in a list of formats: at most 80 characters.
     pub about: &'static str,
-    /// Whether the beginning of a file looks like it.
+    /// Checks whether the beginning of a file looks like this format.
     looks: fn(&Head) -> bool,
-    /// Reads to the end.
+    /// Reads the whole input.
     read: fn(&mut Input, &mut Requests) -> Result<(), Fault>,
 }
 
@@ -162,7 +162,7 @@ impl PartialEq for Format {
     }
 }
 
-/// Every format.
+/// All supported trace formats.
 pub static FORMATS: &[Format] = &[
     vscsi::FORMAT,
     mqsim::MQSIM,
@@ -185,18 +185,19 @@ pub static FORMATS: &[Format] = &[
 ];
 
 impl Format {
-    /// The format of this name.
+    /// Returns the format of this name.
     pub fn named(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// Whether it has columns of numbers and letters, and no head, keyword or number of its own that tells it from others.
+    /// Checks whether the format consists of columns of numbers and letters, without a header, keyword or magic
+    /// number that distinguishes it from others.
     fn is_plain_columns(&self) -> bool {
         let plain = ["mqsim", "disksim", "tencent", "alicloud", "fiu", "spc"];
         plain.contains(&self.name)
     }
 
-    /// Tells the format by the first bytes of the content.
+    /// Detects the format from the first bytes of the content.
     fn detect(input: &Input) -> Result<&'static Format, Fault> {
         let head = Head::new(input.head(), input.head_is_all());
         let mut fit = FORMATS.iter().filter(|format| (format.looks)(&head));
@@ -246,12 +247,12 @@ impl Format {
     }
 }
 
-/// The beginning of a file, for telling its format.
+/// The beginning of a file, for detecting its format.
 struct Head<'a> {
     bytes: &'a [u8],
-    /// Whole lines that are not blank, at most 1,000; none if the bytes are not text.
+    /// Whole non-blank lines, at most 1,000; none if the bytes are not text.
     lines: Vec<&'a [u8]>,
-    /// Whether `bytes` are the whole content.
+    /// Whether `bytes` is the whole content.
     all: bool,
 }
 
@@ -270,7 +271,7 @@ impl Head<'_> {
         Head { bytes, lines, all }
     }
 
-    /// The first line that is not the header `header`.
+    /// Returns the first line that is not the header `header`.
     fn after_header(&self, header: &str) -> Option<&[u8]> {
         let first = self.lines.first()?;
         if is_header(first, header) {
@@ -281,13 +282,13 @@ impl Head<'_> {
     }
 }
 
-/// Whether a line is this header, whatever the case of its letters.
+/// Checks whether a line is this header, ignoring case.
 fn is_header(line: &[u8], header: &str) -> bool {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     line.trim_ascii().eq_ignore_ascii_case(header.as_bytes())
 }
 
-/// Something wrong with a trace, before the file's name is known.
+/// A problem with a trace, before the file's name is known.
 #[derive(Debug)]
 struct Fault {
     place: Place,
@@ -326,7 +327,7 @@ impl Fault {
 /// Reads a trace from a file.
 ///
 /// # Errors
-/// The file cannot be read, its format cannot be told, or a record is malformed (with its line or byte offset).
+/// The file cannot be read, its format cannot be detected, or a record is malformed (with its line or byte offset).
 pub fn read(path: &Path, options: &Options) -> Result<Trace, Problems> {
     let origin = path.display().to_string();
     let file = open(path)?;
@@ -352,7 +353,7 @@ fn open(path: &Path) -> Result<File, Problems> {
     Ok(file)
 }
 
-/// Reads a trace from anywhere; `origin` names it in messages.
+/// Reads a trace from any source; `origin` names it in messages.
 ///
 /// # Errors
 /// As [`read`].
@@ -394,57 +395,57 @@ fn scan(
     Ok(format)
 }
 
-/// Tells the format of content by its first bytes.
+/// Detects the format of content from its first bytes.
 ///
 /// # Errors
-/// It is in no known format, or could be in several.
+/// The format is unknown, or several formats fit.
 pub fn detect(source: impl Read, origin: &str) -> Result<&'static Format, Problems> {
     let told = Input::open(source).and_then(|input| Format::detect(&input));
     told.map_err(|fault| fault.in_file(origin))
 }
 
-/// Figures of a whole trace or of one direction.
+/// Totals of a whole trace or of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes asked for.
+    /// Sum of the requested bytes.
     pub bytes: u64,
-    /// Requests with a recorded response time.
+    /// Number of requests with a recorded response time.
     pub timed: u64,
-    /// Sum of those times in nanoseconds.
+    /// Sum of the recorded response times in nanoseconds.
     pub latency_ns: u128,
 }
 
 impl Totals {
-    /// Mean recorded response time, if any was recorded.
+    /// Returns the mean recorded response time, if any was recorded.
     pub fn mean_latency(&self) -> Option<Span> {
         let mean = self.latency_ns.checked_div(u128::from(self.timed))?;
         Some(Span::from_ns(mean as u64))
     }
 }
 
-/// What a trace holds, in figures.
+/// Statistics of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Reads.
+    /// Totals of the reads.
     pub read: Totals,
-    /// Writes.
+    /// Totals of the writes.
     pub write: Totals,
-    /// Flushes, trims and the like.
+    /// Totals of flushes, trims and others.
     pub other: Totals,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub duration: Span,
-    /// By volume: the byte after the last one that is touched.
+    /// By volume: the byte after the last accessed byte.
     pub ends: Vec<u64>,
-    /// Reads and writes of no bytes.
+    /// Number of reads and writes of zero bytes.
     pub empty: u64,
-    /// Requests whose offset or length is not a multiple of 512.
+    /// Number of requests whose offset or length is not a multiple of 512.
     pub unaligned: u64,
 }
 
 impl Trace {
-    /// Adds everything up.
+    /// Computes the statistics.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary {
             ends: vec![0; self.volumes.len()],
@@ -476,8 +477,9 @@ impl Trace {
         summary
     }
 
-    /// Where in its file a record is: the first like it. Reads the file again, since records do not carry their lines.
-    /// [`Place::Whole`] if it cannot be found (the trace was not read from a file, or the file has changed).
+    /// Returns the place of the first equal record in the file. Reads the file again, because records do not store
+    /// their lines. Returns [`Place::Whole`] if the record cannot be found (the trace was not read from a file, or
+    /// the file has changed).
     pub fn locate(&self, record: &Record) -> Place {
         let Some(source) = &self.source else {
             return Place::Whole;
@@ -494,7 +496,8 @@ impl Trace {
         requests.found.filter(|_| scanned).unwrap_or(Place::Whole)
     }
 
-    /// What the format was taken for, and on what grounds; `None` where the content leaves no doubt or the user named it.
+    /// Returns a sentence with the detected format and the reason for it; `None` if the content is unambiguous or the
+    /// user named the format.
     pub fn grounds(&self) -> Option<String> {
         self.guessed.then(|| {
             format!(
@@ -504,11 +507,12 @@ impl Trace {
         })
     }
 
-    /// What makes a guessed format unlikely: no drive is so large, or no requests are like that.
+    /// Returns why a guessed format is unlikely: its addresses are too large for a drive, or its request sizes are
+    /// implausible.
     pub fn doubt(&self) -> Option<String> {
-        /// Bytes of more than any volume that people trace.
+        /// Bytes beyond the size of any traced volume.
         const FAR: u64 = 100_000_000_000_000;
-        /// Requests of which all may have one odd size by chance.
+        /// Up to this many requests may all have the same odd size by chance.
         const FEW: usize = 3;
         let grounds = self.grounds()?;
         let end = self.summary().ends.into_iter().max().unwrap_or(0);
@@ -527,7 +531,7 @@ impl Trace {
         ))
     }
 
-    /// Why there is not one request.
+    /// Returns why the trace contains no request.
     fn nothing_there(&self, options: &Options) -> Fault {
         if let (Some(volume), 1..) = (&options.volume, self.other_volumes) {
             let mut names: Vec<&str> = self.volumes.iter().map(String::as_str).take(20).collect();

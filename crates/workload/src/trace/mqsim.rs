@@ -1,10 +1,11 @@
-//! The ASCII traces of MQSim and of SSDsim: arrival time in ns, device, first sector of 512 B, sectors, type (0 write,
-//! 1 read), between blanks.
+//! The ASCII traces of MQSim and of SSDsim: arrival time in ns, device, first sector of 512 B, sectors, type (0
+//! write, 1 read), separated by blanks.
 //!
-//! The two write the same columns in the same units with the same codes, so content cannot tell them apart and need
-//! not: one reader serves both names, and detection says `mqsim`. DiskSim's ASCII has five columns too, but its times
-//! are in ms and are written with decimals. Rule: a time with a decimal point is DiskSim's; whole times are
-//! nanoseconds, unless that would mean more than one request each 100 ns, where the reader refuses and names both.
+//! Both programs write the same columns in the same units with the same codes. Content cannot distinguish them and
+//! need not: one reader serves both names, and detection reports `mqsim`. DiskSim's ASCII format has five columns
+//! too, but its times are in ms and are written with decimals. Rule: a time with a decimal point is DiskSim's. Whole
+//! times are nanoseconds, unless this would mean more than one request per 100 ns; in this case the reader refuses
+//! and names both.
 
 use model::Op;
 
@@ -35,10 +36,10 @@ const LINES: Lines = Lines {
     request,
 };
 
-/// The closest that requests of a real trace follow each other on average.
+/// Minimum plausible mean distance between requests of a real trace.
 const CLOSEST_NS: u64 = 100;
 
-/// Whether the first line has five columns of whole numbers, and no time of the head has decimals.
+/// Checks whether the first line has five columns of whole numbers, and no time of the head has decimals.
 pub(super) fn whole_numbers(head: &Head) -> bool {
     let decimals = |line: &&[u8]| Fields::blanks(1, line).text(0).contains(&b'.');
     !head.lines.iter().any(decimals)
@@ -48,7 +49,7 @@ pub(super) fn whole_numbers(head: &Head) -> bool {
         })
 }
 
-/// Whether whole times cannot be nanoseconds: they would follow each other too closely.
+/// Checks whether whole times cannot be nanoseconds because the requests would be too close together.
 pub(super) fn too_close(head: &Head) -> bool {
     let times = || {
         head.lines

@@ -1,5 +1,5 @@
-//! The MSR Cambridge CSV: time as a Windows file time (100 ns since 1601), host, disk number, Read or Write, offset in
-//! bytes, size in bytes, response time in 100 ns. A header line is passed over.
+//! The MSR Cambridge CSV: time as a Windows file time (100 ns since 1601), host, disk number, Read or Write, offset
+//! in bytes, size in bytes, response time in 100 ns. A header line is skipped.
 
 use model::Op;
 

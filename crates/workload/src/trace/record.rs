@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// Bits of a record's arrival: 36 years in nanoseconds.
 const ARRIVAL_BITS: u32 = 60;
-/// Bits of a record's offset: 256 TiB a volume.
+/// Bits of a record's offset: 256 TiB per volume.
 const OFFSET_BITS: u32 = 48;
-/// The longest arrival after the first request that a record can hold, in nanoseconds.
+/// Maximum arrival time relative to the first request, in nanoseconds.
 pub(super) const LAST_ARRIVAL: u64 = (1 << ARRIVAL_BITS) - 1;
-/// The first offset in bytes that a record cannot hold.
+/// Upper limit of offsets in bytes (exclusive).
 pub(super) const OFFSETS: u64 = 1 << OFFSET_BITS;
-/// A latency that was not recorded.
+/// Marker for a latency that was not recorded.
 const NO_LATENCY: u32 = u32::MAX;
-/// From 2^31 ns on latencies are kept in units of 1,024 ns, marked by the top bit.
+/// Latencies of 2^31 ns and above are stored in units of 1,024 ns, marked by the top bit.
 const COARSE: u32 = 1 << 31;
 
-/// One request.
+/// A packed request of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Operation in 3 bits, force unit access in 1, arrival in 60.
@@ -27,12 +27,12 @@ pub struct Record {
     latency: u32,
 }
 
-/// A request in the open, as formats give it and users see it.
+/// An unpacked request, as formats return it and users see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Nanoseconds since the first request of the trace.
     pub arrival_ns: u64,
-    /// What it does.
+    /// Operation of the request.
     pub op: Op,
     /// Force unit access.
     pub fua: bool,
@@ -42,7 +42,7 @@ pub struct Request {
     pub bytes: u32,
     /// Index into [`super::Trace::volumes`].
     pub volume: u16,
-    /// Response time as recorded. Exact below 2.1 s, to 1,024 ns above, at most 36 minutes.
+    /// Recorded response time. Exact below 2.1 s, to 1,024 ns above, at most 36 minutes.
     pub latency: Option<Span>,
 }
 
@@ -67,7 +67,7 @@ impl Record {
         record
     }
 
-    /// Unpacks it.
+    /// Unpacks the request.
     #[inline]
     pub fn request(&self) -> Request {
         Request {
@@ -81,13 +81,13 @@ impl Record {
         }
     }
 
-    /// Nanoseconds since the first request.
+    /// Returns the arrival in nanoseconds since the first request.
     #[inline]
     pub fn arrival_ns(&self) -> u64 {
         self.when & LAST_ARRIVAL
     }
 
-    /// What it does.
+    /// Returns the operation.
     #[inline]
     pub fn op(&self) -> Op {
         match self.when >> (ARRIVAL_BITS + 1) {
@@ -99,7 +99,7 @@ impl Record {
         }
     }
 
-    /// Response time as recorded.
+    /// Returns the recorded response time.
     #[inline]
     pub fn latency(&self) -> Option<Span> {
         if self.latency == NO_LATENCY {

@@ -1,4 +1,5 @@
-//! Where the formats put what they read: numbered volumes, times from the first request on, sorted at the end.
+//! Collects the requests that the formats read: numbers volumes, makes times relative to the first request, and sorts
+//! at the end.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,23 +11,24 @@ use super::record::{LAST_ARRIVAL, OFFSETS, Record, Request};
 use super::{Fault, Options};
 use text::problem::Place;
 
-/// Arrivals are kept this much too late until all are known, so that one before the first in the file has a place too.
+/// Offset of arrivals until all are known, so that a request before the first one in the file has a non-negative
+/// time.
 const BIAS: u64 = 1 << 59;
 
-/// One request as a format reads it.
+/// A request as a format reads it.
 pub(super) struct Found {
-    /// Time in nanoseconds since whatever the format counts from.
+    /// Time in nanoseconds since the origin of the format.
     pub at_ns: u128,
     pub op: Op,
     pub fua: bool,
-    /// Bytes from the start of the volume.
+    /// Offset in bytes from the start of the volume.
     pub offset: u64,
     pub bytes: u64,
     pub latency_ns: Option<u64>,
 }
 
 impl Found {
-    /// A request without flags or latency.
+    /// Creates a request without flags or latency.
     pub(super) fn new(at_ns: u128, op: Op, offset: u64, bytes: u64) -> Found {
         Found {
             at_ns,
@@ -39,20 +41,20 @@ impl Found {
     }
 }
 
-/// A volume's number, and whether its requests are wanted.
+/// Index of a volume, and whether its requests are selected.
 #[derive(Clone, Copy)]
 pub(super) struct Volume {
     index: u16,
     wanted: bool,
 }
 
-/// The requests of a trace while it is read.
+/// The requests of a trace that is being read.
 pub(super) struct Requests<'a> {
     options: &'a Options,
     records: Vec<Record>,
     volumes: Vec<String>,
     by_key: HashMap<Box<[u8]>, Volume>,
-    /// The volume seen last, because most traces stay on one for long.
+    /// The most recent volume, because most traces stay on one volume for many requests.
     last: Option<(Vec<u8>, Volume)>,
     start: Option<u128>,
     earliest: u64,
@@ -61,7 +63,7 @@ pub(super) struct Requests<'a> {
     other_volumes: u64,
     notes: Vec<(Cow<'static, str>, u64)>,
     timed: bool,
-    /// A request (as in the finished trace) whose place in the file is asked for.
+    /// The request (as in the finished trace) whose place in the file is searched.
     pub(super) sought: Option<Record>,
     pub(super) found: Option<Place>,
 }
@@ -86,7 +88,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// The volume with this key in the file; `name` says what users call it.
+    /// Returns the volume with this key in the file; `name` returns its name for users.
     pub(super) fn volume(
         &mut self,
         key: &[u8],
@@ -124,7 +126,8 @@ impl<'a> Requests<'a> {
         Ok(volume)
     }
 
-    /// Takes a request; `Break` when enough have been read. `Continue(Some(index))` names it for [`Self::complete`].
+    /// Adds a request; returns `Break` when enough have been read. `Continue(Some(index))` identifies it for
+    /// [`Self::complete`].
     pub(super) fn push(
         &mut self,
         volume: Volume,
@@ -188,7 +191,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// A time after the first request's, on the scale of records; none for one that is too far from it.
+    /// Converts a time to the scale of records, relative to the first request; `None` if it is too far from it.
     fn arrival(&mut self, at_ns: u128) -> Option<u64> {
         let start = *self.start.get_or_insert(at_ns);
         let after = if at_ns >= start {
@@ -201,7 +204,7 @@ impl<'a> Requests<'a> {
         (after <= LAST_ARRIVAL).then_some(after)
     }
 
-    /// While a request is sought: stops at the first like it. Arrivals are those while reading, with their bias.
+    /// Compares with the searched request, and stops at the first equal one. Arrivals have the reader's bias.
     fn compare(
         &mut self,
         record: Record,
@@ -216,24 +219,24 @@ impl<'a> Requests<'a> {
         ControlFlow::Continue(None)
     }
 
-    /// How the trace is to be read.
+    /// Returns the options for reading the trace.
     pub(super) fn options(&self) -> &'a Options {
         self.options
     }
 
-    /// The trace has no times, only an order.
+    /// Records that the trace has no times, only an order.
     pub(super) fn untimed(&mut self) {
         self.timed = false;
     }
 
-    /// Sets the response time of a request taken earlier.
+    /// Sets the response time of an earlier request.
     pub(super) fn complete(&mut self, index: usize, latency_ns: u64) {
         if let Some(record) = self.records.get_mut(index) {
             record.set_latency(Some(Span::from_ns(latency_ns)));
         }
     }
 
-    /// Counts something that is worth saying in the summary.
+    /// Counts an observation for the summary.
     pub(super) fn note(&mut self, what: &'static str) {
         match self.notes.iter_mut().find(|(known, _)| *known == what) {
             Some((_, count)) => *count += 1,
@@ -241,7 +244,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Everything read, sorted by arrival; requests at one time stay in the order of the file.
+    /// Returns everything read, sorted by arrival; simultaneous requests stay in the order of the file.
     pub(super) fn finish(mut self) -> AllRequests {
         for record in &mut self.records {
             record.set_arrival(record.arrival_ns() - self.earliest);
@@ -261,7 +264,7 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// What [`Requests`] has when the file has ended.
+/// Result of [`Requests`] at the end of the file.
 pub(super) struct AllRequests {
     pub first_arrival: u64,
     pub records: Vec<Record>,

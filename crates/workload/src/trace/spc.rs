@@ -1,7 +1,7 @@
-//! The SPC trace format (UMass Financial and WebSearch): application storage unit, LBA of 512 B, size in bytes, r or w,
-//! time in s; further columns are allowed by the format and passed over.
+//! The SPC trace format (UMass Financial and WebSearch): application storage unit, LBA of 512 B, size in bytes, r or
+//! w, time in s. The format allows further columns, which are skipped.
 //!
-//! Source: the column list in the shared traces; no sample was at hand.
+//! Source: the column list in the shared traces; no sample was available.
 
 use model::Op;
 

@@ -1,7 +1,7 @@
-//! The SYSTOR '17 CSV (virtual desktops behind a storage array): issue time in s, response time in s (may be empty),
-//! R or W, LUN, offset in bytes, size in bytes; with or without its header line.
+//! The SYSTOR '17 CSV (virtual desktops on a storage array), with or without its header line. Columns: issue time in
+//! s, response time in s (may be empty), R or W, LUN, offset in bytes, size in bytes.
 //!
-//! Rows are in order of completion, so issue times are not sorted; the reader sorts.
+//! Rows are in order of completion, so issue times are not sorted; the reader sorts them.
 
 use model::Op;
 

@@ -1,9 +1,9 @@
 //! The Tencent CBS CSV (a cloud's block storage): time in whole seconds, offset and size in sectors of 512 B, type
 //! (0 read, 1 write), volume.
 //!
-//! Its clock ticks in seconds: all requests of one second arrive together when it is replayed as recorded. That is
-//! what the file says; `--depth` paces such a trace better. Source: the README of the SNIA IOTTA set, as quoted in
-//! the shared traces; no sample was at hand.
+//! The resolution of its clock is one second: in a replay as recorded, all requests of one second arrive together,
+//! because the file contains no more. `--depth` is a better pace for such a trace. Source: the README of the SNIA
+//! IOTTA set, as quoted in the shared traces; no sample was available.
 
 use model::Op;
 

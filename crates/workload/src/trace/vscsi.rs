@@ -1,11 +1,11 @@
-//! VMware vSCSI traces as the CloudPhysics collection has them: binary records, little-endian.
+//! VMware vSCSI traces of the CloudPhysics collection: binary records, little-endian.
 //!
-//! Version 1 (32 bytes): serial u32, length in bytes u32, scatter-gather count u32, SCSI operation code u16,
-//! version u16 (its high byte counts), LBA of 512 B u64, time in microseconds u64. Version 2 (40 bytes): operation
-//! code u16, version u16, serial u32, length u32, scatter-gather count u32, LBA u64, time u64, response time in
-//! microseconds u64. Leaves out commands that move no data to or from the medium; they are counted.
-//! Source: the layout in libCacheSim's vscsi reader; the sample in the shared traces is version 1. There is no sample
-//! of version 2, and that its response time is in microseconds is an assumption from its neighbour.
+//! Version 1 (32 bytes): serial u32, length in bytes u32, scatter-gather count u32, SCSI operation code u16, version
+//! u16 (its high byte counts), LBA of 512 B u64, time in microseconds u64. Version 2 (40 bytes): operation code u16,
+//! version u16, serial u32, length u32, scatter-gather count u32, LBA u64, time u64, response time in microseconds
+//! u64. Not included: commands that transfer no data to or from the medium; they are counted. Source: the layout in
+//! libCacheSim's vscsi reader. The sample in the shared traces is version 1. There is no sample of version 2; that
+//! its response time is in microseconds is assumed, because its other time is.
 
 use std::ops::ControlFlow;
 
@@ -24,10 +24,10 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// What a SCSI operation code asks for.
+/// Meaning of a SCSI operation code.
 enum Scsi {
     Data(Op),
-    /// Nothing of the medium.
+    /// No access to the medium.
     Other,
 }
 
@@ -39,9 +39,9 @@ fn scsi(code: u16) -> Option<Scsi> {
         0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Scsi::Data(Op::Write),
         // SYNCHRONIZE CACHE (10), (16)
         0x35 | 0x91 => Scsi::Data(Op::Flush),
-        // The usual rest: TEST UNIT READY, REQUEST SENSE, INQUIRY, RESERVE, RELEASE, MODE SENSE, START STOP UNIT,
+        // Other common codes: TEST UNIT READY, REQUEST SENSE, INQUIRY, RESERVE, RELEASE, MODE SENSE, START STOP UNIT,
         // READ CAPACITY, VERIFY, WRITE SAME, UNMAP, LOG SENSE, PERSISTENT RESERVE, COMPARE AND WRITE, REPORT LUNS.
-        // (WRITE SAME and UNMAP give the length of their parameters here, not of what they touch.)
+        // (WRITE SAME and UNMAP record the length of their parameters here, not of the affected range.)
         0x00 | 0x03 | 0x12 | 0x16 | 0x17 | 0x1a | 0x1b | 0x25 | 0x2f | 0x41 | 0x42 | 0x4d
         | 0x5a | 0x5e | 0x5f | 0x89 | 0x8f | 0x93 | 0x9e | 0xa0 | 0xa3 => Scsi::Other,
         _ => return None,
@@ -86,12 +86,12 @@ fn version_2(record: &[u8; 40]) -> Raw {
     }
 }
 
-/// The version whose fields make sense in each of the first records; they have no magic number.
+/// Returns the version whose fields are plausible in each of the first records; records have no magic number.
 fn version(head: &[u8], all: bool) -> Option<u16> {
     let fits = |line: &Raw, version: u16| line.version >> 8 == version && scsi(line.code).is_some();
     let (one, one_rest) = head.as_chunks::<32>();
     let (two, two_rest) = head.as_chunks::<40>();
-    // A file cut within its first record is told by nothing.
+    // If a file ends within its first record, no version can be detected.
     let whole = |rest: &[u8], count: usize| count > 1 || count == 1 && (rest.is_empty() || !all);
     if whole(one_rest, one.len())
         && one
@@ -112,7 +112,7 @@ fn version(head: &[u8], all: bool) -> Option<u16> {
     }
 }
 
-/// The version by the first record alone, for a file whose format the user named.
+/// Returns the version from the first record alone, for a file whose format the user named.
 fn named_version(head: &[u8]) -> Option<u16> {
     if head
         .first_chunk::<32>()

@@ -1,10 +1,11 @@
-//! What fio takes and a reader might refuse: names of its profiles, templates, odd blocks, files of copies.
+//! Inputs that fio accepts and a stricter reader might refuse: names of its profiles, templates, unusual block sizes,
+//! files of copies.
 
 use model::host::Filesystem;
 
 use super::*;
 
-/// fio 3.33 knows the options of its profiles in any job and does nothing with them ("Starting 1 process").
+/// fio 3.33 accepts the options of its profiles in any job without effect ("Starting 1 process").
 #[test]
 fn options_of_fios_profiles_are_ignored() {
     let set = read_ok("[a]\ndirect=1\nsize=1m\nthreads=1\nprep=1\n");
@@ -52,7 +53,7 @@ fn a_variable_that_is_not_set_is_named() {
     ");
 }
 
-/// etcd's test of a disk: the page cache writes whole pages, and fio counts 2,300 B.
+/// etcd's disk test: the page cache writes whole pages, and fio counts 2,300 B.
 #[test]
 fn buffered_blocks_may_have_any_size() {
     let etcd = "rw=write\nioengine=sync\nfdatasync=1\nsize=22m\nbs=2300\n";
@@ -70,7 +71,8 @@ fn buffered_blocks_may_have_any_size() {
     }
 }
 
-/// Buffered writes that are synced have a page cache, and a journal unless a device is named; all else is direct, and says so.
+/// Buffered writes with syncs use a page cache, and a journal unless a device is named. All other I/O is direct, with
+/// a warning.
 #[test]
 fn buffered_io_is_modelled_or_said_to_be_direct() {
     let of = |options: &str| {
@@ -112,7 +114,7 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
     assert_eq!(all(&set), [(true, None); 3]);
 }
 
-/// Each copy has a file of its own, which ends where it ends.
+/// Each copy has its own file, with its own end.
 #[test]
 fn a_file_size_is_that_of_each_copys_file() {
     let place = |options: &str| {
@@ -134,7 +136,7 @@ fn a_file_size_is_that_of_each_copys_file() {
     );
 }
 
-/// Whatever is wrong with an engine, its own options are no further mistakes, nor is what follows from having none.
+/// If an engine is refused, its own options and the consequences of the missing engine cause no further problems.
 #[test]
 fn a_refused_engine_brings_no_further_problems() {
     for (engine, options) in [
@@ -156,7 +158,7 @@ fn a_refused_engine_brings_no_further_problems() {
     ");
 }
 
-/// Options of fio 3.34 and later: hints are ignored, what changes the I/O is refused with the version that has it.
+/// Options of fio 3.34 and later: hints are ignored; options that change the I/O are refused with their version.
 #[test]
 fn options_of_newer_versions_are_known() {
     let hints = "[a]\ndirect=1\nsize=1m\nioengine=io_uring_cmd\nfdp=1\nfdp_pli=0,1\nplid_select=roundrobin\ndataplacement=fdp\n\
@@ -189,7 +191,7 @@ fn options_of_newer_versions_are_known() {
     assert!(said.to_string().contains("does not divide"), "{said}");
 }
 
-/// What a terminal would act on is shown as its escape, and a file in UTF-16 is called that.
+/// Terminal control characters are shown as escapes, and the message names UTF-16 files as such.
 #[test]
 fn names_are_harmless_and_utf_16_is_named() {
     assert_eq!(
@@ -208,7 +210,7 @@ fn names_are_harmless_and_utf_16_is_named() {
     );
 }
 
-/// With `thinktime_iotime` alone blocks do not count.
+/// With `thinktime_iotime` alone, blocks do not count.
 #[test]
 fn a_time_of_io_stands_in_place_of_blocks() {
     let think = |options: &str| job(&format!("size=1m\nthinktime=500ms\n{options}")).think;
@@ -219,7 +221,7 @@ fn a_time_of_io_stands_in_place_of_blocks() {
     assert_eq!(think("").expect("pauses").blocks, 1);
 }
 
-/// fio's example for protection information: 4 KiB and 64 B of metadata in one block.
+/// fio's example for protection information: 4 KiB of data and 64 B of metadata in one block.
 #[test]
 fn blocks_of_a_format_with_metadata_stand_for_their_data() {
     let set =
@@ -240,7 +242,7 @@ fn blocks_of_a_format_with_metadata_stand_for_their_data() {
     assert!(plain.is_err());
 }
 
-/// A range longer than a block device ends with it; a file that does not fit is refused.
+/// A range beyond the end of a block device is cut; a file that does not fit is refused.
 #[test]
 fn a_size_beyond_a_device_is_cut() {
     let capacity = model::Capacity {
@@ -264,7 +266,7 @@ fn a_size_beyond_a_device_is_cut() {
     assert!(crate::settings::cut(&file, capacity.bytes).is_empty());
 }
 
-/// Shares above 100 % as fio 3.33 takes them: the smallest first, and the last has what is left.
+/// Shares above 100 % as in fio 3.33: the smallest are allocated first, and the last gets the remainder.
 #[test]
 fn shares_above_a_hundred_are_cut() {
     let split = |text: &str| match &job(&format!("bssplit={text}")).block_sizes[0] {

@@ -1,8 +1,8 @@
-//! A drive on a bench: prepared once, then put through one plan after the other, as in a laboratory.
+//! A drive on a test bench: preconditioned once, then used for several plans in turn.
 //!
-//! Preparing a large NAND drive takes longer than most measurements, so a review does it once a chapter. What one run
-//! leaves behind (a partly filled write buffer, moved pages) the next one finds. Each run has a clock and a host of its
-//! own; the drive's clock goes on, which [`Shifted`] hides.
+//! Preconditioning a large NAND drive takes longer than most measurements, so a review does it once per chapter. Each
+//! run finds the state that the previous run left (a partly filled write buffer, moved pages). Each run has its own
+//! clock and host. The drive's clock continues, which [`Shifted`] hides.
 
 use model::media::Precondition;
 use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, Time};
@@ -15,7 +15,7 @@ use crate::progress::{GoOn, to_the_end};
 use crate::scenario::{Scenario, Work};
 use crate::work::run_on;
 
-/// A drive, and how far its clock has come.
+/// A drive with the time on its clock.
 #[derive(Debug)]
 pub struct Bench<'a> {
     lab: &'a Lab,
@@ -23,13 +23,14 @@ pub struct Bench<'a> {
     machine: Machine,
     state: Precondition,
     seed: u64,
-    /// Made when it is first needed.
+    /// Created when it is first needed.
     drive: Option<Box<Drive>>,
     now: Span,
 }
 
 impl<'a> Bench<'a> {
-    /// Puts a drive in this state on a bench; `seed` feeds its random streams. It is made when it first runs.
+    /// Creates a bench with a drive in this state; `seed` feeds its random streams. The drive is created in the first
+    /// run.
     pub fn new(lab: &'a Lab, machine: &Machine, state: Precondition, seed: u64) -> Bench<'a> {
         Bench {
             lab,
@@ -42,8 +43,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Does this work on the drive, in the state in which the last run left it. `seed` feeds the random streams of the
-    /// work and its host; `series_every` is as in [`Scenario::series_every`].
+    /// Runs this work on the drive, in the state that the last run left. `seed` feeds the random streams of the work
+    /// and its host; `series_every` is as in [`Scenario::series_every`].
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -51,8 +52,8 @@ impl<'a> Bench<'a> {
         self.run_until(work, seed, series_every, &to_the_end)
     }
 
-    /// The same, until `go_on` says to stop: then with what there is so far. The drive still has I/Os in flight then, so it is
-    /// taken away, and what runs next begins on one as the first did.
+    /// As `run`, until `go_on` stops it; then returns the results so far. At this point the drive still has
+    /// outstanding I/Os, so it is discarded, and the next run starts on a new drive in the initial state.
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -109,7 +110,7 @@ impl Drop for Bench<'_> {
     }
 }
 
-/// A device whose clock is ahead of its user's.
+/// A device whose clock is ahead of the clock of its user.
 #[derive(Debug)]
 struct Shifted<'a, D> {
     device: &'a mut D,
@@ -185,7 +186,7 @@ mod tests {
         Scenario::jobs(machine, Precondition::Fresh, vec![job], seed)
     }
 
-    /// One bench after the other, on one drive; each does what it would do on a drive of its own.
+    /// Several benches in turn on one drive: each gives the same results as on its own drive.
     #[test]
     fn a_bench_does_not_depend_on_the_one_before() {
         let drive = catalogue::drive("950pro-256").expect("built in").config;
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(bench.now, first.end.since(Time::ZERO).scale(2.0));
     }
 
-    /// What it did before it was stopped counts; then it begins with a new drive.
+    /// Results before the stop count; the next run starts with a new drive.
     #[test]
     fn a_bench_that_is_stopped_has_what_there_is_so_far() {
         let lab = Lab::new();

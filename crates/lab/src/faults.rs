@@ -1,9 +1,9 @@
-//! What befalls drives in the course of a run: a script's faults, resolved to whom they befall, and a device that suffers
-//! them at their times.
+//! Faults of drives during a run: the faults of a script with their targets, and a device to which they happen at
+//! their times.
 //!
-//! Left out, and refused with words: faults that only data show (a write that is lost, misdirected or rots, a sector that
-//! cannot be read, a flush that lies) and those of connections and of the air around a drive: `serve` and `prove` have
-//! them. A whole pool does not fail: its members do.
+//! Not included, and refused with a message: faults that are only visible in data (a lost, misdirected or rotten
+//! write, an unreadable sector, a flush without effect), and faults of connections and of the ambient air. `serve`
+//! and `prove` have them. A whole pool does not fail, only its members do.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,47 +15,48 @@ use model::{Capacity, Command, Completion, Device, Gauges, Range, Span, Time};
 use serde::{Deserialize, Serialize};
 use workload::faults::{Fault, Planned, Timing};
 
-/// Something that befalls a drive, or a member of a pool, in a run.
+/// A fault of a drive, or of a pool member, in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Befalls {
     /// Time since the start of the run, or since the trigger.
     pub at: Span,
-    /// The count of commands that triggers it; `None` for a fault by time alone.
+    /// The count of commands that triggers the fault; `None` for a fault by time alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
-    /// Which member; none for the drive itself.
+    /// Index of the member; `None` means the drive itself.
     pub member: Option<u16>,
-    /// What.
+    /// Kind of the fault.
     pub what: Hardship,
-    /// How it is called in what comes out.
+    /// Name in the results.
     pub called: String,
 }
 
-/// What can happen in a run.
+/// A fault that a run supports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Hardship {
-    /// A member answers nothing any more.
+    /// A member no longer answers.
     Dies,
-    /// A member loses its power; it answers again by a [`Hardship::Returns`].
+    /// A member loses its power; [`Hardship::Returns`] restores it.
     LosesPower,
     /// A member answers again, and its tier brings it up to date.
     Returns,
     /// The next write of a member fails.
     FailsWrite,
-    /// Every command takes this much longer, from now on.
+    /// Every later command takes this much longer.
     Slow(Span),
-    /// Percentage Used is this.
+    /// Sets Percentage Used.
     Wear(f64),
-    /// What follows a power-on in the background begins again.
+    /// The background work that follows a power-on starts again.
     Refresh,
-    /// Commands fail or are delayed, by kind, range or rate.
+    /// Commands fail or are delayed, by kind, address range or rate.
     Rule(Rule),
     /// All rules end.
     Clear,
 }
 
 impl Hardship {
-    /// Returns the part of the fault that the trigger does before its command is judged. The owner does all else.
+    /// Returns the part of the fault that the trigger applies before its command is processed. The owner of the
+    /// device applies all other faults.
     fn on_hit(self, draws: Draws) -> OnHit {
         match self {
             Hardship::FailsWrite => OnHit::NextWrite(Trouble::FailsWrite),
@@ -66,10 +67,11 @@ impl Hardship {
 }
 
 impl Befalls {
-    /// What a fault of a script is to this drive, or to this member of it: with its end, if it has one.
+    /// Resolves a fault of a script for this drive, or for this member of it. The result includes the end of the
+    /// fault, if there is one.
     ///
     /// # Errors
-    /// Why it cannot happen in a run.
+    /// Why the fault cannot happen in a run.
     pub fn of(
         planned: &Planned,
         drive: &DriveConfig,
@@ -146,7 +148,7 @@ impl Befalls {
     }
 }
 
-/// How a drive does that takes so much longer, in the largest unit of which it is one at least.
+/// Describes an additional latency, in the largest unit with a value of at least one.
 fn slower(by: Span) -> String {
     let ns = by.ns() as f64;
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
@@ -156,7 +158,7 @@ fn slower(by: Span) -> String {
     })
 }
 
-/// Time since the start or the trigger, and the trigger, if there is one.
+/// Returns the time since the start or the trigger, and the trigger, if there is one.
 fn time_or_trigger(timing: Timing) -> (Span, Option<Trigger>) {
     match timing {
         Timing::AtOnce => (Span::ZERO, None),
@@ -165,7 +167,7 @@ fn time_or_trigger(timing: Timing) -> (Span, Option<Trigger>) {
     }
 }
 
-/// A drive alone, or a member of a pool.
+/// Returns the drive itself, or a member of a pool.
 fn one_drive(drive: &DriveConfig, member: Option<u16>) -> &DriveConfig {
     match (drive, member) {
         (DriveConfig::Pool(pool), Some(member)) => &pool.members[usize::from(member)].drive,
@@ -173,22 +175,22 @@ fn one_drive(drive: &DriveConfig, member: Option<u16>) -> &DriveConfig {
     }
 }
 
-/// Something to which hardships may happen.
+/// A device that supports faults.
 pub(crate) trait Vulnerable: Device {
     fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws);
 
-    /// Arms a trigger of a member, or of the drive itself; it counts from now on.
+    /// Arms a trigger of a member, or of the drive itself. It counts commands from this time on.
     fn arm(&mut self, member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit);
 
-    /// The number of a trigger that has been hit, once for each.
+    /// Returns the number of a trigger that was hit; each is returned once.
     fn take_hit(&mut self) -> Option<u32>;
 }
 
-/// What a hardship is to a drive with what it keeps.
+/// Applies a fault to a drive with its store.
 fn befall_one(now: Time, drive: &mut Kept<Drive, Nothing>, what: Hardship, draws: Draws) {
     match what {
         Hardship::Wear(percent) => {
-            // It was possible when the script was read.
+            // The fault was checked when the script was read.
             let _ = drive.drive_mut().set_percentage_used(percent);
         }
         Hardship::Refresh => drive.drive_mut().power_on(now),
@@ -223,7 +225,7 @@ impl Vulnerable for Pool<Kept<Drive, Nothing>> {
     fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws) {
         let Some(member) = member else { return };
         match what {
-            // Its tiers have to be told.
+            // The tiers of the pool must know about it.
             Hardship::Returns => Pool::befall(self, now, member, Trouble::Returns),
             what => self.with_member(member, |drive| befall_one(now, drive, what, draws)),
         }
@@ -241,7 +243,7 @@ impl Vulnerable for Pool<Kept<Drive, Nothing>> {
     }
 }
 
-/// Times of the faults that counts have triggered, and what they are called. Shared by the device and by who counts phases.
+/// Times and names of the faults that counts have triggered. Shared by the device and the object that counts phases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TriggerLog(Rc<RefCell<Vec<(Time, String)>>>);
 
@@ -256,11 +258,11 @@ impl TriggerLog {
     }
 }
 
-/// A fault whose time is known.
+/// A fault with a known time.
 #[derive(Clone, Debug)]
 struct Due {
     at: Time,
-    /// Number of the fault in the script, from 0.
+    /// Index of the fault in the script.
     number: u32,
     fault: Befalls,
 }
@@ -269,17 +271,17 @@ struct Due {
 #[derive(Clone, Debug)]
 pub(crate) struct Suffering<D> {
     device: D,
-    /// The last one first.
+    /// Faults with known times, the last one first.
     due: Vec<Due>,
     /// All faults, in the order of the script.
     faults: Vec<Befalls>,
-    /// Triggers that have not been hit.
+    /// Number of triggers that have not been hit.
     armed: usize,
     struck: TriggerLog,
     seed: u64,
 }
 
-/// A drive in this state to which these faults happen; without them it does as [`Drive::new`]'s.
+/// Creates a drive in this state with these faults. Without faults it behaves as a drive of [`Drive::new`].
 pub(crate) fn suffering(
     config: &DriveConfig,
     state: Precondition,
@@ -322,7 +324,7 @@ impl<D: Vulnerable> Suffering<D> {
             device.arm(fault.member, trigger, number, on_hit);
             armed += 1;
         }
-        // In the order of their times; those of one time as they were written.
+        // By time; faults at one time in the order of the script.
         due.sort_by_key(|it| it.at);
         due.reverse();
         Suffering {
@@ -335,13 +337,13 @@ impl<D: Vulnerable> Suffering<D> {
         }
     }
 
-    /// When the next fault happens whose time is known.
+    /// Returns the time of the next fault with a known time.
     #[inline]
     fn next_fault(&self) -> Time {
         self.due.last().map_or(Time::NEVER, |it| it.at)
     }
 
-    /// Lets a fault happen.
+    /// Applies a fault.
     fn happen(&mut self, now: Time, number: u32, fault: &Befalls) {
         let draws = draws(self.seed, number);
         self.device.befall(now, fault.member, fault.what, draws);
@@ -350,7 +352,7 @@ impl<D: Vulnerable> Suffering<D> {
         }
     }
 
-    /// Lets the faults happen whose triggers have been hit, and makes those due that follow later.
+    /// Applies the faults whose triggers have been hit, and schedules those that follow later.
     #[cold]
     fn strike(&mut self, now: Time) {
         while let Some(number) = self.device.take_hit() {
@@ -400,7 +402,7 @@ impl<D: Vulnerable> Device for Suffering<D> {
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let mut reached = now;
         if self.device.next_event() == now {
-            // A trigger may be hit by any event.
+            // Any event may hit a trigger.
             let until = match self.armed {
                 0 => horizon.min(self.next_fault()),
                 _ => now,
@@ -414,7 +416,7 @@ impl<D: Vulnerable> Device for Suffering<D> {
             && let Some(Due { number, fault, .. }) = self.due.pop()
         {
             self.happen(reached, number, &fault);
-            // What that ends at once is told at once.
+            // A change of the end of the command is reported at once.
             while self.device.next_event() == reached {
                 self.device.advance(reached, reached, done);
             }

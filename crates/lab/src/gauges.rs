@@ -1,19 +1,19 @@
-//! What devices report of themselves: over the counted part of a run, of the whole and by member, and over time.
+//! Gauges that devices report: for the counted part of a run, in total and by member, and over time.
 
 use std::collections::BTreeMap;
 
 use model::engine::{self, Workload};
 use model::{Device, Gauge, Gauges, Span, Time};
 
-/// Sums of what is reported, and of how often, in order of [`Gauge`].
+/// Sums of the reported values, and the number of reports, in the order of [`Gauge`].
 pub(crate) type Sums = BTreeMap<Gauge, (f64, u32)>;
 
-/// What devices report: of the whole, and of each member of a pool.
+/// Values that devices report: in total, and for each member of a pool.
 #[derive(Clone, Default)]
 pub(crate) struct Readings {
     whole: Sums,
     members: Vec<Sums>,
-    /// The member that is speaking.
+    /// The member that is reporting.
     inside: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn growth(before: &Sums, after: &Sums) -> Vec<(Gauge, f64)> {
         .map(|(&gauge, &(sum, count))| {
             let since = || sum - before.get(&gauge).map_or(0.0, |&(sum, _)| sum);
             let value = match gauge {
-                // Of several parts the mean: how much of the time one was busy is no more than 1.
+                // For several parts the mean, so that a busy share does not exceed 1.
                 Gauge::ControllerBusySeconds
                 | Gauge::LinkBusySeconds
                 | Gauge::MediumBusySeconds => since() / f64::from(count),
@@ -78,17 +78,17 @@ pub(crate) fn growth(before: &Sums, after: &Sums) -> Vec<(Gauge, f64)> {
         .collect()
 }
 
-/// Gauges over time: an entry for each interval in each list, the last of which the end of the run may cut short.
+/// Gauges over time. Each list has one entry per interval; the end of the run may cut the last interval short.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OverTime {
-    /// Length of an interval; zero if nothing was asked for.
+    /// Length of an interval; zero if no series was requested.
     pub every: Span,
-    /// By gauge: of cumulative ones the growth in each interval, of levels what they are at its end.
+    /// By gauge: for cumulative gauges the growth in each interval, for levels the value at its end.
     pub gauges: Vec<(Gauge, Vec<f64>)>,
 }
 
 impl OverTime {
-    /// One of them, if it was reported.
+    /// Returns the series of a gauge, if it was reported.
     pub fn of(&self, gauge: Gauge) -> Option<&[f64]> {
         let found = self.gauges.iter().find(|(name, _)| *name == gauge);
         found.map(|(_, values)| &values[..])
@@ -103,7 +103,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// From the beginning of a run on; never again if `every` is zero.
+    /// Starts at the beginning of a run; reads nothing if `every` is zero.
     pub(crate) fn new<D: Device>(every: Span, device: &D) -> Sampler {
         let none = every == Span::ZERO;
         Sampler {
@@ -123,7 +123,7 @@ impl Sampler {
         }
     }
 
-    /// As [`engine::run`], which any cut leaves as it is.
+    /// As [`engine::run`], whose result does not depend on where the run is divided.
     pub(crate) fn run<D: Device, W: Workload>(
         &mut self,
         device: &mut D,
@@ -155,7 +155,7 @@ impl Sampler {
         self.before = now;
     }
 
-    /// The end of the run, with what was reported then.
+    /// Ends the series with the values at the end of the run.
     pub(crate) fn end(mut self, now: &Readings) -> OverTime {
         if self.taken.every > Span::ZERO {
             self.take(now.clone());

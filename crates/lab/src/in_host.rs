@@ -1,11 +1,11 @@
-//! Hosts that a workload can run in: with files, without, or with something that looks on.
+//! Hosts in which a workload can run: with files, without, or with an observer.
 
 use model::host::{Files, HostPath};
 use model::{Device, Span};
 
-/// A host that knows what CPU time its threads took.
+/// A host that counts the CPU time of its threads.
 pub(crate) trait Host: Device {
-    /// Of a thread in user and system mode.
+    /// Returns the CPU time of a thread in user and system mode.
     fn cpu(&self, thread: usize) -> [Span; 2];
 }
 

@@ -1,10 +1,11 @@
-//! The laboratory: runs scenarios, alone, many on all cores, or one after the other on a drive on a bench; tells how far
-//! it is; stops when told to.
+//! The laboratory runs scenarios: single ones, many on all cores, or several in turn on a drive on a bench. It
+//! reports progress, and stops on request.
 //!
-//! It keeps drives that have served, for their memory: what large tables ask of the operating system would take longer
-//! than many a run. Never more at a time, with those in use, than it was made for. And it keeps the states in which first
-//! writes find drives that have been overwritten for long: one that several scenarios begin in is made once, and a drive
-//! that has been in it is put back to it. Which drive and state a run is given changes no outcome.
+//! It keeps used drives for their memory: allocating large tables from the operating system would take longer than
+//! many runs. The number of drives, including those in use, never exceeds its limit. It also keeps warm states: the
+//! states of drives after long overwriting, at the time of their first write. If several scenarios start in one
+//! state, the state is computed once, and a drive that has been in this state is restored to it. The choice of drive
+//! and state for a run never changes its outcome.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,8 @@ use crate::progress::{GoOn, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
 use crate::work::{run_on_drive, run_struck};
 
-/// What stands in for the simulation: is told the scenario, on which bench if it is on one, and how to simulate it.
+/// A replacement for the simulation. It receives the scenario, the number of its bench, if any, and a function that
+/// simulates the scenario.
 pub type StandIn = dyn Fn(
         &Scenario,
         Option<u64>,
@@ -31,21 +33,21 @@ pub type StandIn = dyn Fn(
     + Send
     + Sync;
 
-/// A laboratory.
+/// A laboratory: runs scenarios and keeps drives and states for later runs.
 pub struct Lab {
     pool: Mutex<Pool>,
-    /// The states in which first writes find drives, the last one that was made last.
+    /// Warm states of drives, the most recent last.
     warm: Mutex<Vec<Arc<WarmState>>>,
-    /// Drives at a time, in use or kept; and states.
+    /// Maximum number of drives, in use or kept; also of states.
     most: usize,
     stand_in: Option<Box<StandIn>>,
     benches: AtomicU64,
 }
 
-/// Drives that have served.
+/// Used drives.
 #[derive(Default)]
 struct Pool {
-    /// The last one used last, each with what it was made of.
+    /// Unused drives with their configurations, the most recently used last.
     kept: Vec<(DriveConfig, Drive)>,
     in_use: usize,
 }
@@ -66,12 +68,12 @@ impl std::fmt::Debug for Lab {
 }
 
 impl Lab {
-    /// A laboratory that has a drive for each core.
+    /// Creates a laboratory with one drive per core.
     pub fn new() -> Lab {
         Lab::with_drives(cores())
     }
 
-    /// A laboratory that keeps drives only while it has no more than so many, in use or kept.
+    /// Creates a laboratory that keeps at most `most` drives, including those in use.
     pub fn with_drives(most: usize) -> Lab {
         Lab {
             pool: Mutex::default(),
@@ -82,7 +84,8 @@ impl Lab {
         }
     }
 
-    /// A laboratory where something else stands in for the simulation, or looks on: for tests of what uses one.
+    /// Creates a laboratory with a replacement for the simulation, or with an observer: for tests of code that uses a
+    /// laboratory.
     pub fn with_stand_in(
         stand_in: impl Fn(
             &Scenario,
@@ -99,12 +102,12 @@ impl Lab {
         }
     }
 
-    /// Drives that are kept for their memory now.
+    /// Returns the number of drives that are kept for their memory.
     pub fn kept(&self) -> usize {
         self.pool().kept.len()
     }
 
-    /// States of drives that have been overwritten for long which are kept for further runs now.
+    /// Returns the number of warm states that are kept for further runs.
     pub fn warm_states(&self) -> usize {
         self.warm().len()
     }
@@ -112,7 +115,7 @@ impl Lab {
     /// Runs a scenario to its end.
     ///
     /// # Errors
-    /// Work that does not fit the drive (offset beyond its end, block larger than the range, ...), all of it at once.
+    /// All mismatches between work and drive (offset beyond its end, block larger than the range, ...).
     pub fn run(&self, scenario: &Scenario) -> Result<Outcome, Problems> {
         self.run_until(scenario, &to_the_end)
     }
@@ -125,8 +128,8 @@ impl Lab {
         self.run_again(scenario, false, go_on)
     }
 
-    /// As [`Lab::run_until`], for one of several that begin in the same state and are run one after the other or side by
-    /// side: the state is kept for the others.
+    /// As [`Lab::run_until`], for one of several scenarios that start in one state and run in turn or in parallel:
+    /// the state is kept for the others.
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -134,13 +137,13 @@ impl Lab {
         self.run_again(scenario, true, go_on)
     }
 
-    /// Computes what the drive of a scenario would compute at its first write, so that runs that begin in the same state
-    /// begin sooner. Changes no outcome.
+    /// Computes in advance what the drive of a scenario would compute at its first write, so that runs with the same
+    /// initial state start sooner. Does not change any outcome.
     pub fn prepare(&self, scenario: &Scenario) {
         self.with_drive(scenario, true, MediumDrive::prepare);
     }
 
-    /// As [`Lab::run_until`]; `again` if others begin in the same state.
+    /// As [`Lab::run_until`]; `again` if other scenarios start in this state.
     fn run_again(
         &self,
         scenario: &Scenario,
@@ -153,7 +156,7 @@ impl Lab {
                     run_on_drive(drive, scenario, go_on)
                 });
             }
-            // A drive to which something happens is not one that can be kept for others.
+            // A drive with faults cannot be kept for other runs.
             let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
             let (faults, struck) = (&scenario.faults, TriggerLog::default());
             let mut device = suffering(config, scenario.state, seeds, faults, &struck);
@@ -161,8 +164,8 @@ impl Lab {
         })
     }
 
-    /// Runs scenarios on all cores; each outcome is that of [`Lab::run_until`], in the order of the scenarios. `go_on`
-    /// is told the share of all that is done.
+    /// Runs scenarios on all cores; each outcome is that of [`Lab::run_until`], in the order of the scenarios.
+    /// `go_on` receives the completed share of all work.
     pub fn run_all(
         &self,
         scenarios: &[Scenario],
@@ -179,12 +182,12 @@ impl Lab {
         })
     }
 
-    /// A number for a bench.
+    /// Returns a number for a new bench.
     pub(crate) fn next_bench(&self) -> u64 {
         self.benches.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What simulates, or what stands in for it.
+    /// Runs the simulation or its replacement.
     pub(crate) fn stood_in(
         &self,
         scenario: &Scenario,
@@ -197,7 +200,7 @@ impl Lab {
         }
     }
 
-    /// Does something with a drive that is as [`Drive::new`] makes it.
+    /// Calls `work` with a drive in the state of [`Drive::new`].
     fn with_drive<R>(
         &self,
         scenario: &Scenario,
@@ -212,7 +215,8 @@ impl Lab {
         result
     }
 
-    /// A drive that is as [`Drive::new`] makes it, for [`Lab::put_back`]; `again` if others begin in the same state.
+    /// Returns a drive in the state of [`Drive::new`], to be returned with [`Lab::put_back`]; `again` if other
+    /// scenarios start in this state.
     pub(crate) fn lend(
         &self,
         config: &DriveConfig,
@@ -245,8 +249,8 @@ impl Lab {
         self.warm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A drive that has served: one of this make, or, where no other may be made, the one that nobody has used for the
-    /// longest time.
+    /// Takes a used drive: one of this configuration, or the least recently used one if no further drive may be
+    /// created.
     fn take(&self, config: &DriveConfig) -> Option<Drive> {
         let mut pool = self.pool();
         pool.in_use += 1;
@@ -256,7 +260,7 @@ impl Lab {
         Some(pool.kept.remove(at).1)
     }
 
-    /// A drive of this make is not needed any more.
+    /// Returns a drive that is no longer needed.
     pub(crate) fn put_back(&self, config: &DriveConfig, drive: Drive) {
         let mut pool = self.pool();
         pool.in_use -= 1;
@@ -266,7 +270,7 @@ impl Lab {
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
-        // Nothing that could panic is done while it is locked.
+        // No operation under the lock can panic.
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -279,7 +283,8 @@ mod tests {
     use model::host::HostConfig;
     use workload::job::Mix;
 
-    /// Scenarios after each other in a laboratory of one drive, which is made of the last one, and each in one of its own.
+    /// Scenarios run in turn in a laboratory with one drive, which is recreated from the previous one, and each in
+    /// its own laboratory.
     #[test]
     fn a_run_does_not_depend_on_the_one_before() {
         let plan = |drive: &str, mix, state, seed| {
@@ -307,7 +312,7 @@ mod tests {
         assert_eq!(lab.kept(), 1);
     }
 
-    /// Runs that begin in one state, with seeds of their own, on more than one drive.
+    /// Runs that start in one state, with different seeds, on more than one drive.
     #[test]
     fn a_state_that_several_begin_in_changes_no_outcome() {
         let scenario = |seed, mix| {

@@ -1,23 +1,23 @@
-//! Asks the operating system to back those tables of a drive by large pages that are looked up at random all over.
+//! Asks the operating system for large pages for those tables of a drive that are accessed at random addresses.
 //!
-//! The map of a large NAND drive is some hundred megabytes, of which each write meets one line anywhere. In pages of
-//! 4 KiB the processor first has to find out where that is in memory, which takes as long as the look-up itself. Linux
-//! only: elsewhere, and where it has none to give, nothing happens. No result depends on it.
+//! The map of a large NAND drive has several hundred megabytes, and each write accesses one line at a random place.
+//! With pages of 4 KiB, the processor must first translate the address, which takes as long as the access itself.
+//! Linux only. On other systems, and if no large pages are available, this has no effect. No result depends on it.
 
-// A hint about memory that the drive has: it reads and changes none of it.
+// Advice about memory that the drive owns: it reads and changes none of this memory.
 #![allow(unsafe_code)]
 
 use model::Drive;
 
-/// Asks for large pages for this drive's tables.
+/// Asks for large pages for the tables of this drive.
 #[cfg(target_os = "linux")]
 pub(crate) fn ask_for(drive: &mut Drive) {
     use model::media::MediumDrive;
     use rustix::mm::{Advice, madvise};
 
-    /// What is smaller is not looked up so much that it would matter.
+    /// Smaller tables are accessed too rarely for an effect.
     const LEAST: usize = 8 << 20;
-    /// Advice is about whole pages.
+    /// Advice covers whole pages.
     const PAGE: usize = 4096;
 
     drive.scattered_tables(&mut |table| {
@@ -27,12 +27,12 @@ pub(crate) fn ask_for(drive: &mut Drive) {
             return;
         }
         let address = table.start.with_addr(start).cast_mut().cast();
-        // SAFETY: the advice changes neither what is in these pages nor what may be done with them.
-        // A kernel without large pages refuses it, and that is no matter.
+        // SAFETY: the advice changes neither the contents of these pages nor the permitted accesses. A kernel without
+        // large pages refuses the advice, which is harmless.
         let _ = unsafe { madvise(address, end - start, Advice::LinuxHugepage) };
     });
 }
 
-/// Not here.
+/// No effect on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn ask_for(_drive: &mut Drive) {}

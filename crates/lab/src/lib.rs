@@ -1,8 +1,8 @@
-//! The laboratory: one way to run anything.
+//! The laboratory: the only way to run a simulation.
 //!
-//! A [`Scenario`] (a [`Machine`], the state of its drive, [`Work`], a seed) is a value; a [`Lab`] runs one, many, or one
-//! after the other on a [`Bench`], and gives an [`Outcome`] of each. To add a kind of work: a variant of [`Work`] and of
-//! [`Of`], and a file in `work/`.
+//! A [`Scenario`] (a [`Machine`], the state of its drive, [`Work`], a seed) is a value. A [`Lab`] runs one scenario,
+//! many, or several in turn on a [`Bench`], and returns an [`Outcome`] for each. To add a kind of work, add a variant
+//! to [`Work`] and to [`Of`], and a file in `work/`.
 
 pub mod act;
 mod bench;

@@ -1,7 +1,7 @@
-//! A drive in a host: the one place where the two are put together.
+//! A drive in a host: the only place where both are combined.
 //!
-//! What each needs to know of the other is settled here: how many submission queues the host has of this drive, and
-//! whether it sends flushes at all.
+//! The settings of each that depend on the other are made here: the number of submission queues between the host and
+//! this drive, and whether the host sends flushes.
 
 use std::num::NonZeroU16;
 
@@ -20,7 +20,7 @@ pub struct Machine {
     costs: Option<ProgramCosts>,
 }
 
-/// A machine as it was written down.
+/// Serialised form of a machine.
 #[derive(Deserialize)]
 struct Written {
     name: String,
@@ -46,7 +46,7 @@ impl TryFrom<Written> for Machine {
 }
 
 impl Machine {
-    /// A drive and a host of the catalogue.
+    /// Combines a drive and a host of the catalogue.
     pub fn new(drive: &DriveSheet, host: &HostSheet) -> Machine {
         let config = HostConfig {
             io_queues: NonZeroU16::new(drive.io_queues),
@@ -58,12 +58,12 @@ impl Machine {
         }
     }
 
-    /// A drive and a host that no file describes; messages call the drive `name`.
+    /// Combines a drive and a host without files; messages call the drive `name`.
     pub fn of(name: &str, drive: DriveConfig, host: HostConfig) -> Machine {
         Machine {
             name: name.to_owned(),
             host: HostConfig {
-                // What has no volatile cache gets no flushes.
+                // A drive without a volatile cache gets no flushes.
                 write_through: !drive.volatile_write_cache(),
                 ..host
             },
@@ -72,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// Another drive in the same host, with as many queues.
+    /// Returns this host with another drive, and as many queues.
     pub fn with_drive(&self, drive: DriveConfig) -> Machine {
         Machine {
             costs: self.costs,
@@ -80,41 +80,41 @@ impl Machine {
         }
     }
 
-    /// The host with something changed.
+    /// Returns the machine with a changed host.
     pub fn with_host(mut self, change: impl FnOnce(&mut HostConfig)) -> Machine {
         change(&mut self.host);
         self.host.write_through = !self.drive.volatile_write_cache();
         self
     }
 
-    /// The host with these costs of a program beside its I/O.
+    /// Returns the machine with a program's costs in addition to its I/O.
     pub fn with_costs(mut self, costs: ProgramCosts) -> Machine {
         self.costs = Some(costs);
         self
     }
 
-    /// Under another name.
+    /// Returns the machine with another name.
     pub(crate) fn named(mut self, name: &str) -> Machine {
         self.name = name.to_owned();
         self
     }
 
-    /// What messages call the drive.
+    /// Returns the name of the drive in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The drive.
+    /// Returns the drive's configuration.
     pub fn drive(&self) -> &DriveConfig {
         &self.drive
     }
 
-    /// The host, as it meets this drive.
+    /// Returns the host with the settings for this drive.
     pub fn host(&self) -> &HostConfig {
         &self.host
     }
 
-    /// What a program costs there beside its I/O, if that is known.
+    /// Returns the costs of a program in addition to its I/O, if known.
     pub fn costs(&self) -> Option<ProgramCosts> {
         self.costs
     }

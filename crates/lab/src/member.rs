@@ -1,26 +1,27 @@
-//! What one member of a pool did in a run. Left out: its latencies, which are in the pool's anatomy.
+//! Results of one pool member in a run. Not included: its latencies, which are in the latency breakdown of the pool.
 
 use model::{Gauge, Span};
 
-/// What a member of a pool did in the counted part of a run.
+/// Results of a pool member in the counted part of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Member {
-    /// Bytes that it was asked to read.
+    /// Bytes read from the member.
     pub bytes_read: f64,
-    /// Bytes that it was asked to write.
+    /// Bytes written to the member.
     pub bytes_written: f64,
-    /// Share of the time that its busiest part was busy, 0 to 1: controller, link or medium (of which dies count each).
+    /// Busy share of its busiest part, 0 to 1: controller, link or medium (mean over the dies).
     pub busy: f64,
-    /// Bytes programmed into its medium for each that it was asked to write; `None` if that was none, or it does not say.
+    /// Bytes programmed into its medium per byte written to the member; `None` if nothing was written or it does not
+    /// report this.
     pub write_amplification: Option<f64>,
     /// Mean power in watts.
     pub watts: Option<f64>,
-    /// Percent of its rated endurance that is used at the end.
+    /// Percentage of its rated endurance used at the end.
     pub percentage_used: Option<f64>,
 }
 
 impl Member {
-    /// From what it reported over so long.
+    /// Computes the results from gauges over a time of length `counted`.
     pub(crate) fn of(gauges: &[(Gauge, f64)], counted: Span) -> Member {
         let known = |wanted: Gauge| {
             let found = gauges.iter().find(|(gauge, _)| *gauge == wanted);

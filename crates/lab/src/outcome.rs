@@ -1,4 +1,4 @@
-//! What came out of a scenario, whatever its work was.
+//! Result of a scenario, for any kind of work.
 
 use model::{Gauge, Span, Time};
 use statistics::{Histogram, ThreadOutcome};
@@ -8,58 +8,59 @@ use crate::gauges::OverTime;
 use crate::member::Member;
 use crate::phases::Phase;
 
-/// What came out of a scenario.
+/// Result of running one scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// By thread, in the order of jobs and copies; a trace has all of its threads as one, and Aerospike's test none.
+    /// Results by thread, in the order of jobs and copies. A trace has one entry for all of its threads, ACT has
+    /// none.
     pub threads: Vec<ThreadOutcome>,
-    /// When the last I/O completed.
+    /// Completion time of the last I/O.
     pub end: Time,
-    /// Cumulative gauges: growth over the counted part of the run. Levels: at its end.
+    /// Cumulative gauges: growth over the counted part of the run. Levels: value at its end.
     pub gauges: Vec<(Gauge, f64)>,
-    /// The same, by member of a pool; of a drive it is empty. What members were asked is [`Gauge::BackBytesRead`] and
+    /// Gauges by member of a pool; empty for a drive. I/O sent to members is in [`Gauge::BackBytesRead`] and
     /// [`Gauge::BackBytesWritten`].
     pub members: Vec<Vec<(Gauge, f64)>>,
-    /// Gauges over time, from the beginning of the run on, if it has series ([`crate::Scenario::series_every`]).
+    /// Gauges over time, from the start of the run, if series were requested ([`crate::Scenario::series_every`]).
     pub over_time: OverTime,
     /// Length of the counted part of the run.
     pub counted: Span,
-    /// Whether it was stopped before its end ([`crate::GoOn`]).
+    /// Whether the run was stopped before its end ([`crate::GoOn`]).
     pub stopped: bool,
-    /// Between the faults of [`crate::Scenario::faults`]; empty without any.
+    /// Phases between the faults of [`crate::Scenario::faults`]; empty without faults.
     pub phases: Vec<Phase>,
-    /// What only this kind of work has.
+    /// Results that only this kind of work has.
     pub of: Of,
 }
 
-/// What only one kind of work has.
+/// Results that only one kind of work has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Of {
-    /// Jobs.
+    /// Jobs have no further results.
     #[default]
     Jobs,
-    /// A trace.
+    /// Results of a replayed trace.
     Trace(Box<Replayed>),
-    /// Aerospike's test.
+    /// Results of ACT.
     Act(Box<Tested>),
 }
 
-/// What only a replayed trace has. Its one thread has no latency but [`statistics::Measured::latency`] and
-/// [`statistics::Measured::completion`] (which are the same); it counts from the moment a request arrives.
+/// Results that only a replayed trace has. Its one thread has no latencies except [`statistics::Measured::latency`]
+/// and [`statistics::Measured::completion`], which are equal and count from the arrival of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// Response times as recorded, reads and writes; empty where the trace has none.
+    /// Recorded response times, for reads and writes; empty if the trace has none.
     pub recorded: [Histogram; 2],
-    /// Requests whose addresses were folded into the drive.
+    /// Number of requests whose addresses were folded into the drive.
     pub wrapped: u64,
-    /// Reads and writes of no bytes, which were left out.
+    /// Number of reads and writes of zero bytes, which were skipped.
     pub empty: u64,
-    /// Requests that were widened to whole blocks.
+    /// Number of requests that were extended to whole blocks.
     pub widened: u64,
 }
 
 impl Outcome {
-    /// A gauge of the drive or host, if it was reported.
+    /// Returns a gauge of the drive or host, if it was reported.
     pub fn gauge(&self, gauge: Gauge) -> Option<f64> {
         self.gauges
             .iter()
@@ -67,13 +68,13 @@ impl Outcome {
             .map(|&(_, value)| value)
     }
 
-    /// What each member of a pool did; of a drive it is empty.
+    /// Returns the results of each pool member; empty for a drive.
     pub fn members(&self) -> Vec<Member> {
         let members = self.members.iter();
         members.map(|it| Member::of(it, self.counted)).collect()
     }
 
-    /// What only a replayed trace has; `None` for other work.
+    /// Returns the results that only a replayed trace has; `None` for other work.
     pub fn replayed(&self) -> Option<&Replayed> {
         match &self.of {
             Of::Trace(replayed) => Some(replayed),
@@ -81,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// What only Aerospike's test has; `None` for other work.
+    /// Returns the results that only ACT has; `None` for other work.
     pub fn tested(&self) -> Option<&Tested> {
         match &self.of {
             Of::Act(tested) => Some(tested),
@@ -89,21 +90,21 @@ impl Outcome {
         }
     }
 
-    /// Bytes that the medium programs for each byte the host wrote, collection counted against the writes that use the
-    /// room it makes; `None` if it wrote nothing.
+    /// Returns the bytes programmed into the medium per byte that the host wrote; `None` if the host wrote nothing.
+    /// Garbage collection counts against the writes that use the freed space.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.gauge(Gauge::HostBytesWritten)?;
         let caused = self.gauge(Gauge::CausedBytesWritten)?;
         (written > 0.0).then(|| caused / written)
     }
 
-    /// Mean power in watts over the counted part.
+    /// Returns the mean power in watts over the counted part.
     pub fn watts(&self) -> Option<f64> {
         self.per_second(Gauge::EnergyJoules)
     }
 
-    /// Mean utilisation of what a gauge of busy seconds counts, 0 to 1 (for [`Gauge::HostCpuSeconds`] the mean number
-    /// of busy cores).
+    /// Returns the mean utilisation for a gauge of busy seconds, 0 to 1 (for [`Gauge::HostCpuSeconds`] the mean
+    /// number of busy cores).
     pub fn utilisation(&self, busy: Gauge) -> Option<f64> {
         self.per_second(busy)
     }

@@ -1,7 +1,7 @@
-//! A run in phases: what was done before a fault, and after each.
+//! Phases of a run: results before the first fault, and after each fault.
 //!
-//! An I/O belongs to the phase in which it completes, and its latency is that from its submission to the host on, ramps
-//! included. Left out: flushes and trims, save those that fail.
+//! An I/O belongs to the phase in which it completes. Its latency counts from its submission to the host, and ramps
+//! are included. Not included: flushes and trims, except those that fail.
 
 use model::{Capacity, Command, Completion, Device, Gauges, Op, Range, Span, Status, Time};
 use statistics::Histogram;
@@ -12,49 +12,49 @@ use crate::in_host::Host;
 /// A part of a run: from one fault to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// What it begins with; the run itself if empty.
+    /// Fault that starts the phase; empty for the start of the run.
     pub after: String,
-    /// When it begins.
+    /// Start time.
     pub from: Time,
-    /// When it ends.
+    /// End time.
     pub to: Time,
-    /// Reads, and writes, that were done.
+    /// Completed reads, and completed writes.
     pub ways: [PhaseWay; 2],
-    /// Commands of any kind that failed.
+    /// Number of failed commands of any kind.
     pub failed: u64,
 }
 
-/// What was done in one direction.
+/// Results of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseWay {
-    /// Bytes.
+    /// Transferred bytes.
     pub bytes: u64,
-    /// From submission to completion, of each I/O.
+    /// Latency of each I/O, from submission to completion.
     pub latency: Histogram,
 }
 
 impl Phase {
-    /// How long it was.
+    /// Returns the length of the phase.
     pub fn length(&self) -> Span {
         self.to.since(self.from)
     }
 }
 
-/// A host whose work is counted in phases.
+/// A host that counts its I/Os by phase.
 pub(crate) struct Phased<H> {
     host: H,
-    /// By id of a command that is inside: what it is, and of how many bytes.
+    /// By id of an outstanding command: its operation and bytes.
     inside: Vec<(Op, u32)>,
     phases: Vec<Phase>,
     current: usize,
-    /// Faults that counts have triggered.
+    /// Log of faults that counts have triggered.
     struck: TriggerLog,
-    /// How many of those begin phases already.
+    /// Number of its entries that already started a phase.
     seen: usize,
 }
 
 impl<H> Phased<H> {
-    /// Faults of one time begin one phase; one at the very start begins none before it.
+    /// Starts counting. Simultaneous faults start one phase; a fault at the very start has no phase before it.
     pub(crate) fn new(host: H, faults: &[Befalls], struck: &TriggerLog) -> Phased<H> {
         let mut faults: Vec<&Befalls> = faults.iter().collect();
         faults.retain(|fault| fault.trigger.is_none());
@@ -73,7 +73,7 @@ impl<H> Phased<H> {
         phased
     }
 
-    /// A phase begins with a fault.
+    /// Starts a phase with a fault.
     fn begin(&mut self, from: Time, called: &str) {
         let next = self.phases.partition_point(|it| it.from <= from);
         let at = match next.checked_sub(1) {
@@ -88,8 +88,8 @@ impl<H> Phased<H> {
         *after = format!("{after}{apart}{called}");
     }
 
-    /// Begins phases with the faults that counts have triggered since the last call. No I/O that completed after them has been
-    /// counted.
+    /// Starts phases for the faults that counts have triggered since the last call. No I/O that completed after these
+    /// faults has been counted yet.
     fn look(&mut self) {
         for (at, called) in self.struck.entries_after(self.seen) {
             self.seen += 1;
@@ -97,7 +97,7 @@ impl<H> Phased<H> {
         }
     }
 
-    /// The phases of a run that has ended at that time: those that it has reached.
+    /// Returns the phases that a run with this end time has reached.
     pub(crate) fn ended(self, end: Time) -> Vec<Phase> {
         let mut phases = self.phases;
         phases.retain(|phase| phase.from <= end);

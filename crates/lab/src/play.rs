@@ -1,4 +1,4 @@
-//! From a device and a workload to what came out: the one set-up of every kind of work.
+//! Runs a workload on a device: the common set-up of every kind of work.
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,11 @@ use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
 use crate::in_host::Host;
 use crate::phases::{Phase, Phased};
 
-/// Virtual time between two reports of progress.
+/// Virtual time between two progress reports.
 const SLICE: Span = Span::from_ms(20);
 
-/// Threads with these interfaces (whether they ask for polled completions, and whether for a polled submission queue), on the host's cores in turn.
+/// Creates threads with these interfaces (with flags for polled completions and for a polled submission queue), on
+/// the host's cores in turn.
 pub(crate) fn on_cores(
     host: &HostConfig,
     threads: impl Iterator<Item = (Engine, bool, bool)>,
@@ -32,27 +33,27 @@ pub(crate) fn on_cores(
         .collect()
 }
 
-/// Files that threads have.
+/// Files of the threads.
 pub(crate) struct OfFiles {
     pub(crate) costs: FileCosts,
-    /// By thread.
+    /// File of each thread, if any.
     pub(crate) files: Vec<Option<FileConfig>>,
-    /// Ids of the workload's commands are below this.
+    /// Upper bound of the workload's command ids (exclusive).
     pub(crate) ids: u32,
 }
 
-/// What a workload runs in.
+/// Environment of a workload.
 pub(crate) struct Surroundings<'a> {
     pub(crate) host: &'a HostConfig,
-    /// From which its I/Os come.
+    /// Threads that issue its I/Os.
     pub(crate) threads: &'a [ThreadConfig],
     pub(crate) seed: u64,
-    /// How often gauges are read; zero for at the ends only.
+    /// Interval between readings of the gauges; zero means only at start and end.
     pub(crate) gauges_every: Span,
     pub(crate) files: Option<&'a OfFiles>,
-    /// What befalls the device.
+    /// Faults of the device.
     pub(crate) faults: &'a [Befalls],
-    /// Faults that counts have triggered.
+    /// Log of faults that counts have triggered.
     pub(crate) struck: &'a TriggerLog,
 }
 
@@ -60,26 +61,27 @@ pub(crate) struct Surroundings<'a> {
 #[derive(Debug)]
 pub(crate) struct Played<W> {
     pub(crate) workload: W,
-    /// When its last I/O completed.
+    /// Completion time of the last I/O.
     pub(crate) end: Time,
-    /// Over the part from `count_from` on.
+    /// Gauges over the part after `count_from`.
     pub(crate) gauges: Vec<(Gauge, f64)>,
-    /// The same, by member of a pool; of what is none it is empty.
+    /// Gauges by member of a pool; empty for other devices.
     pub(crate) members: Vec<Vec<(Gauge, f64)>>,
-    /// Over time, from the beginning on.
+    /// Gauges over time, from the start.
     pub(crate) over_time: OverTime,
     /// By thread: CPU time in user and system mode.
     pub(crate) cpu: Vec<[Span; 2]>,
-    /// Whether it was stopped before.
+    /// Whether the run was stopped before its end.
     pub(crate) stopped: bool,
-    /// Between faults; none without any.
+    /// Phases between faults; empty without faults.
     pub(crate) phases: Vec<Phase>,
 }
 
-/// Runs a workload to its end, or until `look`, which is called now and then, breaks it off. Counted is from `count_from` on.
+/// Runs a workload to its end, or until `look`, which is called at intervals, stops it. Results count after
+/// `count_from`.
 ///
 /// # Errors
-/// The run stalls: a defect of the program.
+/// The run stalls, which is a defect of the program.
 pub(crate) fn play<D: Device, W: Workload>(
     device: D,
     around: &Surroundings<'_>,
@@ -92,7 +94,7 @@ pub(crate) fn play<D: Device, W: Workload>(
         let host = HostPath::new(config, around.threads, around.seed, device);
         return play_in(host, around, workload, count_from, look);
     };
-    // The journal has a thread of the system, on a core that is not the first job's.
+    // The journal uses a system thread, on a core other than the first job's.
     let mut threads = around.threads.to_vec();
     threads.push(ThreadConfig {
         core: threads.len() as u16 % config.cores.max(1),
@@ -105,7 +107,7 @@ pub(crate) fn play<D: Device, W: Workload>(
     play_in(files, around, workload, count_from, look)
 }
 
-/// In phases, if something befalls the device.
+/// Runs in phases, if the device has faults.
 fn play_in<H: Host, W: Workload>(
     mut host: H,
     around: &Surroundings<'_>,
@@ -134,7 +136,7 @@ fn play_on<H: Host, W: Workload>(
 ) -> Result<Played<W>, Problems> {
     let (mut now, mut until) = (Time::ZERO, Time::ZERO);
     let mut sampler = Sampler::new(around.gauges_every, host);
-    // What is not counted is gone through in slices too, so that it can be broken off.
+    // The uncounted part also runs in slices, so that it can be stopped.
     let mut stopped = loop {
         until = (until + SLICE).min(count_from);
         now = sampler.run(host, &mut workload, now, until);

@@ -1,19 +1,20 @@
-//! Many pieces of work at once: how much is done, and whether to go on.
+//! Parallel work with progress reports and cancellation.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Is told the share that is done, 0 to 1, now and then, and says whether to go on. What is stopped gives what there is so
-/// far; that depends on when it was, so nothing that must come out the same twice may be stopped.
+/// Callback that receives the completed share, 0 to 1, at intervals, and decides whether to continue. Stopped work
+/// returns its results so far. These depend on the time of the stop, so work with reproducible results must not be
+/// stopped.
 pub type GoOn<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
 
-/// Goes on, whatever share is done.
+/// Continues for every share.
 pub fn to_the_end(_: f64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Does independent work on all cores; results in the order of `items`. `go_on` is told the share of all that is done,
-/// and stops each piece of work.
+/// Runs independent work on all cores; returns the results in the order of `items`. `go_on` receives the completed
+/// share of all work, and can stop each piece of work.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     go_on: GoOn<'_>,
@@ -30,7 +31,7 @@ pub fn in_parallel<T: Sync, R: Send>(
     };
     each(items, |index, item| {
         let result = work(item, &|share| report(index, share));
-        // What it says matters to those that are not done.
+        // Its decision affects the items that are not finished.
         let _ = report(index, 1.0);
         result
     })
@@ -46,7 +47,7 @@ pub(crate) fn cores() -> usize {
     1
 }
 
-/// Something of each item, on all cores; in the order of the items.
+/// Applies `of` to each item, on all cores; returns the results in the order of the items.
 #[cfg(feature = "threads")]
 pub(crate) fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
     use rayon::prelude::*;
@@ -54,7 +55,7 @@ pub(crate) fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(usize, &T) -> R + 
     items.map(|(index, item)| of(index, item)).collect()
 }
 
-/// Something of each item, one after the other.
+/// Applies `of` to each item in turn.
 #[cfg(not(feature = "threads"))]
 pub(crate) fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
     let items = items.iter().enumerate();

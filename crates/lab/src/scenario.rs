@@ -1,8 +1,8 @@
-//! A scenario: everything that a run depends on, as a value. The same scenario gives the same [`crate::Outcome`], to the
+//! A scenario: everything that a run depends on, as a value. Equal scenarios give the same [`crate::Outcome`], to the
 //! byte, on every machine.
 //!
-//! It can be compared, hashed and written down (serde): JSON of it is read back as the same scenario, and a drive that
-//! cannot be is refused then.
+//! A scenario can be compared, hashed and serialised (serde). Its JSON is read back as an equal scenario; an
+//! impossible drive is refused at that time.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -19,55 +19,56 @@ use crate::act::tested::ActTest;
 use crate::faults::Befalls;
 use crate::machine::Machine;
 
-/// All that a run depends on.
+/// Everything that a run depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// The drive and the host it is in.
     pub machine: Machine,
     /// The drive's state at the start.
     pub state: Precondition,
-    /// What is asked of it.
+    /// Workload of the run.
     pub work: Work,
-    /// Feeds every random stream of the run.
+    /// Seed of every random stream of the run.
     pub seed: u64,
-    /// Feeds what the drive has been through before; [`Scenario::seed`] if `None`. Runs of one drive that differ in their
-    /// seed and have one of these begin in one state, which is made once.
+    /// Seed for preconditioning; `None` means [`Scenario::seed`]. Runs of one drive with different seeds but a common
+    /// preconditioning seed start in one state, which is computed once.
     pub warm_seed: Option<u64>,
-    /// Interval of [`statistics::Measured::series`]; zero for none.
+    /// Interval of [`statistics::Measured::series`]; zero means no series.
     pub series_every: Span,
-    /// What befalls the drive in the course of it.
+    /// Faults of the drive during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Befalls>,
 }
 
-/// What is asked of a drive.
+/// Workload of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Work {
-    /// Jobs, in order (`stonewall` separates).
+    /// Jobs, in order (`stonewall` separates phases).
     Jobs(Vec<Job>),
-    /// A trace.
+    /// Replay of a trace.
     Trace(TraceReplay),
-    /// Aerospike's certification test.
+    /// Aerospike's certification test (ACT).
     Act(ActTest),
 }
 
-/// How a trace is replayed.
+/// Settings of a trace replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceReplay {
-    /// The trace.
+    /// Trace to replay.
     pub trace: Arc<Trace>,
-    /// The interface its threads use.
+    /// Host path that its threads use.
     pub engine: Engine,
-    /// Threads that issue the requests in turn; one for each core, at most one for each of a depth, if `None`.
+    /// Number of threads that issue the requests in turn; `None` means one per core, but at most one per unit of
+    /// queue depth.
     pub threads: Option<u16>,
     /// When requests are issued.
     pub pace: Pace,
-    /// Addresses beyond the drive.
+    /// Treatment of addresses beyond the end of the drive.
     pub beyond: Beyond,
 }
 
 impl TraceReplay {
-    /// The trace at its own pace, by libaio; addresses beyond the drive are refused.
+    /// Replays the trace at its own pace, with libaio; addresses beyond the end of the drive are refused.
     pub fn new(trace: Arc<Trace>) -> TraceReplay {
         TraceReplay {
             engine: Engine::Libaio,
@@ -80,7 +81,7 @@ impl TraceReplay {
 }
 
 impl Scenario {
-    /// A scenario without series.
+    /// Creates a scenario without series.
     pub fn new(machine: Machine, state: Precondition, work: Work, seed: u64) -> Scenario {
         Scenario {
             machine,
@@ -93,7 +94,7 @@ impl Scenario {
         }
     }
 
-    /// What feeds the random streams of the drive.
+    /// Returns the seeds of the drive's random streams.
     pub fn seeds(&self) -> Seeds {
         Seeds {
             warm: self.warm_seed.unwrap_or(self.seed),
@@ -101,12 +102,13 @@ impl Scenario {
         }
     }
 
-    /// Jobs on a machine.
+    /// Creates a scenario with jobs on a machine.
     pub fn jobs(machine: Machine, state: Precondition, jobs: Vec<Job>, seed: u64) -> Scenario {
         Scenario::new(machine, state, Work::Jobs(jobs), seed)
     }
 
-    /// What the outcome depends on: two scenarios with one key have one outcome, whatever drives and jobs are called.
+    /// Returns a key of everything that the outcome depends on: two scenarios with equal keys have equal outcomes,
+    /// independent of the names of drives and jobs.
     pub fn key(&self) -> Key {
         let mut bare = self.clone();
         bare.warm_seed = Some(self.seeds().warm);
@@ -119,13 +121,13 @@ impl Scenario {
         }
         match serde_json::to_string(&bare) {
             Ok(key) => Key(key),
-            // All of them would have one key.
+            // A default value here would be a common key for all scenarios.
             Err(error) => unreachable!("plain data are written into memory: {error}"),
         }
     }
 }
 
-/// Figures in a scenario are finite numbers: catalogue and readers of jobs see to it.
+/// Figures in a scenario are finite numbers: the catalogue and the readers of jobs ensure this.
 impl Eq for Scenario {}
 
 impl Hash for Scenario {
@@ -134,7 +136,7 @@ impl Hash for Scenario {
     }
 }
 
-/// What the outcome of a scenario depends on; see [`Scenario::key`].
+/// Everything that the outcome of a scenario depends on; see [`Scenario::key`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(String);
 
@@ -144,7 +146,7 @@ pub(crate) mod tests {
     use model::host::HostConfig;
     use workload::job::Mix;
 
-    /// So many I/Os anywhere, four in flight.
+    /// Returns a job with this number of random I/Os at QD4.
     pub(crate) fn at_random(mix: Mix, ios: u64) -> Job {
         Job {
             mix,

@@ -1,4 +1,4 @@
-//! Scripts of faults, read for the drives of a run.
+//! Fault scripts, read for the drives of a run.
 
 use catalogue::DriveSheet;
 use text::problem::{Place, Problem, Problems};
@@ -6,10 +6,10 @@ use workload::faults::{Planned, Scripted, Target, Whole, script};
 
 use crate::faults::Befalls;
 
-/// The faults of a script, with their lines.
+/// Parses the faults of a script, with their lines.
 ///
 /// # Errors
-/// All lines that are wrong.
+/// All invalid lines.
 pub fn scripted(origin: &str, text: &str) -> Result<Vec<Scripted>, Problems> {
     script(text).map_err(|all| {
         let all = all.into_iter();
@@ -20,10 +20,10 @@ pub fn scripted(origin: &str, text: &str) -> Result<Vec<Scripted>, Problems> {
     })
 }
 
-/// What befalls each of these drives by a script.
+/// Resolves the faults of a script for each of these drives.
 ///
 /// # Errors
-/// All that one of them cannot have.
+/// All faults that a drive does not support.
 pub fn befalling(
     origin: &str,
     planned: &[Scripted],
@@ -50,7 +50,7 @@ pub fn befalling(
     problems.or(all)
 }
 
-/// A problem of a line of a script.
+/// Returns a problem with a line of a script.
 pub fn of_line(origin: &str, line: usize, what: String) -> Problem {
     Problem {
         origin: origin.to_owned(),
@@ -60,9 +60,9 @@ pub fn of_line(origin: &str, line: usize, what: String) -> Problem {
     }
 }
 
-/// What a fault is to this drive.
+/// Resolves a fault for this drive.
 fn befalling_one(planned: &Planned, drive: &DriveSheet) -> Result<Vec<Befalls>, String> {
-    // A RAID-0 is one drive; members of pools fail alone.
+    // A RAID-0 is one drive; members of pools fail individually.
     let members = drive.named_members().into_iter();
     let members = members.filter(|_| drive.pool.is_some());
     let whole = Whole {

@@ -1,27 +1,28 @@
-//! The state in which drives begin: given, or chosen by the load as SNIA's tests choose it.
+//! Initial state of drives: given, or selected by the load as in SNIA's tests.
 //!
-//! SNIA's Performance Test Specification preconditions a drive by the load that follows: with writes in order before loads in
-//! order, with random writes before random and mixed ones. A drive that was overwritten at random reads and writes in order far
-//! below its rating, which is right and is not what a rating or a benchmark of loads in order means.
+//! SNIA's Performance Test Specification preconditions a drive according to the load that follows: with sequential
+//! writes before sequential loads, with random writes before random and mixed loads. A drive that was overwritten at
+//! random reads and writes sequentially far below its rating. This is correct, but ratings and sequential benchmarks
+//! do not refer to this state.
 //!
-//! Leaves out: mixes of loads in order and at random in one run, and traces, begin as random ones do.
+//! Not distinguished: runs that mix sequential and random loads, and traces, start as random loads do.
 
 use model::media::Precondition;
 use workload::job::Job;
 
 use crate::scenario::Work;
 
-/// The state in which drives begin.
+/// Initial state of drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// By the load.
+    /// Selected by the load.
     #[default]
     Auto,
-    /// In this state.
+    /// Given explicitly.
     As(Precondition),
 }
 
-/// All states.
+/// All initial states, in order.
 const STATES: [Precondition; 3] = [
     Precondition::Fresh,
     Precondition::Filled,
@@ -29,7 +30,7 @@ const STATES: [Precondition; 3] = [
 ];
 
 impl Start {
-    /// The one of this name: `auto`, `fresh`, `filled` or `steady`.
+    /// Returns the initial state of this name: `auto`, `fresh`, `filled` or `steady`.
     pub fn named(name: &str) -> Option<Start> {
         let given = STATES.into_iter().find(|state| state.name() == name);
         match name {
@@ -38,7 +39,7 @@ impl Start {
         }
     }
 
-    /// The state, if it is given.
+    /// Returns the state, if it was given.
     pub fn given(self) -> Option<Precondition> {
         match self {
             Start::Auto => None,
@@ -46,13 +47,13 @@ impl Start {
         }
     }
 
-    /// The state before these jobs.
+    /// Returns the state before these jobs.
     pub fn before_jobs(self, jobs: &[Job]) -> Precondition {
         let all = !jobs.is_empty() && jobs.iter().all(in_order);
         self.before(all)
     }
 
-    /// The state before a load that is in order, or is not.
+    /// Returns the state before a load that is sequential or not.
     pub fn before(self, in_order: bool) -> Precondition {
         match (self, in_order) {
             (Start::As(state), _) => state,
@@ -61,7 +62,7 @@ impl Start {
         }
     }
 
-    /// The state before this work.
+    /// Returns the state before this work.
     pub fn before_work(self, work: &Work) -> Precondition {
         match work {
             Work::Jobs(jobs) => self.before_jobs(jobs),
@@ -69,7 +70,7 @@ impl Start {
         }
     }
 
-    /// A sentence that says which state was chosen, and what the other is; `None` if it was given.
+    /// Returns a sentence with the selected state and its alternative; `None` if the state was given.
     pub fn words(self, chosen: Precondition) -> Option<&'static str> {
         match (self, chosen) {
             (Start::As(_), _) => None,
@@ -84,7 +85,7 @@ impl Start {
     }
 }
 
-/// Whether all of a job's I/Os are in order.
+/// Checks whether all I/Os of a job are sequential.
 fn in_order(job: &Job) -> bool {
     job.records.is_none() && (!job.random || job.percentage_random == [0; 3])
 }

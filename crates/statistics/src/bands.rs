@@ -1,7 +1,7 @@
-//! Anatomy by band of latency: what the slowest 0.001 % waited for.
+//! Latency breakdown by band of latency: what the slowest 0.001 % of I/Os waited for.
 //!
-//! Sums of each part are kept by coarse bucket of latency (8 to a power of two), so any band of percentiles can be
-//! asked for afterwards, to the width of a bucket, and bands of several threads merge.
+//! Sums of each part are kept per coarse latency bucket (8 per power of two). Any band of percentiles can therefore
+//! be queried later, to the width of a bucket, and bands of several threads can be merged.
 
 use model::{Anatomy, Part, Span};
 
@@ -10,10 +10,10 @@ use super::buckets::{Buckets, Fine, all_of};
 const BITS: u32 = 3;
 type Coarse = Buckets<BITS>;
 
-/// Edges of the bands of percentiles in which latency is taken apart, unless somebody asks for others.
+/// Default percentile edges of the latency breakdown.
 pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
-/// Counts and sums of parts by bucket of latency.
+/// Counts and sums of parts, by latency bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnatomyBands {
     counts: Box<[u64; Coarse::COUNT]>,
@@ -29,26 +29,26 @@ impl Default for AnatomyBands {
     }
 }
 
-/// Mean parts of the I/Os in one band of percentiles.
+/// Mean parts of the I/Os in one percentile band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     /// Lower end, percent.
     pub from: f64,
     /// Upper end, percent.
     pub to: f64,
-    /// I/Os in it.
+    /// Number of I/Os in the band.
     pub count: u64,
     /// Mean of each part in nanoseconds, in the order of [`Part::ALL`].
     pub mean_ns: [f64; Part::COUNT],
 }
 
 impl AnatomyBands {
-    /// Counts one I/O; `latency` chooses the bucket.
+    /// Counts one I/O in the bucket of its latency.
     pub fn record(&mut self, latency: Span, anatomy: &Anatomy) {
         self.count(Fine::of(latency.ns()), anatomy);
     }
 
-    /// The same of a latency that is in this bucket of a histogram.
+    /// As [`Self::record`], with the bucket of a histogram in place of the latency.
     #[inline(always)]
     pub(super) fn count(&mut self, bucket: usize, anatomy: &Anatomy) {
         let bucket = Fine::within::<BITS>(bucket);
@@ -58,7 +58,7 @@ impl AnatomyBands {
         }
     }
 
-    /// Adds all of `other`.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &AnatomyBands) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts[..]) {
             *mine += theirs;
@@ -70,9 +70,9 @@ impl AnatomyBands {
         }
     }
 
-    /// Mean parts between each pair of neighbouring `edges` (percentiles, rising, such as `[0, 50, 90, 100]`). A bucket
-    /// that lies across an edge gives each side its share of the samples with the bucket's own means, because which of
-    /// its samples were the slower is not known; a band without samples has a count of 0.
+    /// Returns the mean parts between each pair of neighbouring `edges` (ascending percentiles, such as `[0, 50, 90,
+    /// 100]`). If an edge divides a bucket, both sides get their share of its samples, with the means of the whole
+    /// bucket, because the order of samples within a bucket is unknown. A band without samples has a count of 0.
     pub fn between(&self, edges: &[f64]) -> Vec<Band> {
         let total: u64 = self.counts.iter().sum();
         let rank = |percent: f64| percent / 100.0 * total as f64;

@@ -1,17 +1,17 @@
-//! Logarithmic buckets of nanoseconds: 2^BITS to each power of two, so a value is known to that share of itself.
-//! Smaller values than 2^BITS have a bucket each; longer ones than 2^40 ns (18 minutes) share the last.
+//! Logarithmic buckets of nanoseconds: 2^BITS per power of two, so the relative error is at most 2^-BITS. Each value
+//! below 2^BITS has its own bucket; values above 2^40 ns (18 minutes) share the last bucket.
 
-/// Buckets, 2^BITS to each power of two.
+/// Buckets, 2^BITS per power of two.
 pub(super) struct Buckets<const BITS: u32>;
 
-/// Those of a histogram.
+/// Buckets of a histogram.
 pub(super) type Fine = Buckets<7>;
 
 impl<const BITS: u32> Buckets<BITS> {
-    /// How many there are.
+    /// Number of buckets.
     pub(super) const COUNT: usize = (40 - BITS as usize + 1) << BITS;
 
-    /// The bucket of a value.
+    /// Returns the bucket of a value.
     #[inline]
     pub(super) fn of(ns: u64) -> usize {
         if ns < 1 << BITS {
@@ -22,7 +22,7 @@ impl<const BITS: u32> Buckets<BITS> {
         index.min(Self::COUNT - 1)
     }
 
-    /// Of coarser buckets, the one in which a bucket lies.
+    /// Returns the coarser bucket that contains a bucket.
     #[inline]
     pub(super) fn within<const FEWER: u32>(bucket: usize) -> usize {
         let () = const { assert!(FEWER <= BITS) };
@@ -34,7 +34,7 @@ impl<const BITS: u32> Buckets<BITS> {
         index.min(Buckets::<FEWER>::COUNT - 1)
     }
 
-    /// The smallest value of a bucket, and how many values it holds.
+    /// Returns the smallest value of a bucket, and the number of values in it.
     pub(super) fn bounds(bucket: usize) -> (u64, u64) {
         let per_octave = 1 << BITS;
         if bucket < per_octave {
@@ -46,7 +46,8 @@ impl<const BITS: u32> Buckets<BITS> {
     }
 }
 
-/// The same value for each of so many buckets. That is known when compiling: an index from [`Buckets::of`] is not checked.
+/// Returns an array with `value` for each of `COUNT` buckets. The length is known at compile time, so an index from
+/// [`Buckets::of`] needs no bounds check.
 pub(super) fn all_of<T: Clone, const COUNT: usize>(value: T) -> Box<[T; COUNT]> {
     let all: Box<[T]> = vec![value; COUNT].into();
     all.try_into()

@@ -1,36 +1,37 @@
-//! How well a percentile is known: the interval between two order statistics.
+//! Uncertainty of a percentile: the interval between two order statistics.
 //!
-//! Of `n` independent samples the number beyond the true percentile is binomial, so the interval from the sample with
-//! `upper` beyond it to the one with `lower` beyond it holds the true percentile with the wanted probability, whatever
-//! the distribution. Latencies of one queue are not independent (a burst of slow ones counts as one event): `n` is
-//! divided by the design effect, which slices of the run show (see [`super::slices`]), where it is known when I/Os were.
-//! What differs between runs and not within one (a pause too rare to be met) is not in it: runs from several seeds show
-//! that.
+//! For `n` independent samples, the number of samples beyond the true percentile is binomial. Two order statistics
+//! therefore enclose the true percentile with the required probability, for any distribution: the sample with `upper`
+//! samples beyond it, and the one with `lower` beyond it. Latencies of one queue are not independent (a burst of slow
+//! I/Os counts as one event). `n` is therefore divided by the design effect, which the slices of the run show (see
+//! [`super::slices`]), if completion times are known. The interval does not include variation between runs that no
+//! single run shows (a pause too rare to occur in it): runs with several seeds show this variation.
 
 use model::Span;
 
 use super::Histogram;
 
-/// A percentile and the interval in which it lies with 95 % probability.
+/// A percentile with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PercentileInterval {
     /// The percentile of the samples.
     pub value: Span,
     /// Lower end.
     pub low: Span,
-    /// Upper end; the largest sample where too few lie beyond.
+    /// Upper end; the largest sample if too few samples lie beyond.
     pub high: Span,
 }
 
-/// Standard deviations of the normal to each side that hold 95 %.
+/// Quantile of the normal distribution for a two-sided 95 % interval.
 pub(super) const NORMAL: f64 = 1.959_964;
 
-/// Probability left out on each side.
+/// Probability excluded on each side.
 const TAIL: f64 = 0.025;
 
 impl Histogram {
-    /// A percentile that may be printed, with its interval; `None` with fewer than ten samples beyond it. To be shown
-    /// when fewer than a hundred lie beyond; above that the interval is narrower than a tenth of what lies beyond.
+    /// Returns a percentile that may be printed, with its interval; `None` with fewer than ten samples beyond it. The
+    /// interval is worth showing if fewer than a hundred samples lie beyond; with more, it is narrower than a tenth
+    /// of the samples beyond.
     pub fn percentile_interval(&self, percent: f64) -> Option<PercentileInterval> {
         let value = self.percentile(percent)?;
         let beyond = 1.0 - percent / 100.0;
@@ -47,8 +48,8 @@ impl Histogram {
     }
 }
 
-/// The counts between which a binomial number (of `n` with probability `p`) lies with 95 % probability: at most `TAIL`
-/// below the first and above the second.
+/// Returns the 95 % range of a binomial number (of `n` with probability `p`): at most `TAIL` below the first value
+/// and above the second.
 fn binomial_interval(n: u64, p: f64) -> (u64, u64) {
     if p > 0.5 {
         let (fewest, most) = binomial_interval(n, 1.0 - p);
@@ -56,7 +57,7 @@ fn binomial_interval(n: u64, p: f64) -> (u64, u64) {
     }
     let mean = n as f64 * p;
     if mean > 500.0 {
-        // The normal is exact to a fraction of a sample here.
+        // The normal approximation is exact to a fraction of a sample here.
         let spread = NORMAL * libm::sqrt(mean * (1.0 - p));
         return ((mean - spread) as u64, (mean + spread) as u64 + 1);
     }
@@ -86,7 +87,7 @@ mod tests {
         let mut stream = Stream::new(3, "test");
         let mean = Span::from_us(100);
         for percent in [90.0, 99.0] {
-            // Exponential: the percentile is known.
+            // Exponential distribution: the true percentile is known.
             let truth = -libm::log(1.0 - percent / 100.0) * mean.ns() as f64;
             let mut held = 0;
             let trials = 1000;
@@ -102,13 +103,13 @@ mod tests {
                     (interval.low.ns() as f64) <= truth && truth <= interval.high.ns() as f64;
                 held += u32::from(within);
             }
-            // 95 %, a little more because counts are whole, less three standard errors of the trials.
+            // 95 %, slightly more because counts are whole numbers, minus three standard errors of the trials.
             assert!((930..=985).contains(&held), "{percent}: {held} of {trials}");
         }
     }
 
-    /// Samples of 10 us, of which `clusters` begin in a thousand, each of `length` that take 100 us and more: how many of
-    /// 400 intervals hold the 99th percentile, and how long they are together.
+    /// Simulates samples of 10 us. `clusters` clusters start per thousand samples; each has `length` samples of 100
+    /// us and more. Returns how many of 400 intervals contain the 99th percentile, and their total length.
     fn clustered(clusters: f64, length: u32, told: bool) -> (u32, f64) {
         let mut stream = Stream::new(5, "clusters");
         let draw = |stream: &mut Stream, into: &mut Histogram, samples: u64| {
@@ -159,7 +160,8 @@ mod tests {
 
     #[test]
     fn the_binomial_interval_has_its_probability() {
-        // Poisson with mean 10, from tables: P(X <= 3) = 0.0103, P(X <= 4) = 0.0293, P(X <= 16) = 0.9730, 17: 0.9857.
+        // Poisson with mean 10, from tables: P(X <= 3) = 0.0103, P(X <= 4) = 0.0293, P(X <= 16) = 0.9730, P(X <= 17)
+        // = 0.9857.
         assert_eq!(binomial_interval(10_000_000, 1e-6), (4, 18));
         let (few, many) = binomial_interval(1_000_000, 1e-3);
         assert_eq!(binomial_interval(40, 1.0), (39, 40));

@@ -1,7 +1,7 @@
-//! A latency histogram in fixed logarithmic buckets: 128 to each power of two, so a value is known to 0.8 %.
+//! A latency histogram with fixed logarithmic buckets: 128 per power of two, so a value is known to 0.8 %.
 //!
-//! fio's own has 64 to the power of two; two of these buckets make one of fio's exactly, so its `json+` bins can be
-//! given without loss. Sums are kept beside it: mean and deviation are exact.
+//! The histogram of fio has 64 per power of two. Two of these buckets form exactly one bucket of fio, so the bins of
+//! fio's `json+` can be written without loss. Sums are kept separately, so mean and deviation are exact.
 
 use core::hint::cold_path;
 
@@ -19,7 +19,7 @@ pub struct Histogram {
     sum_of_squares: f64,
     min: u64,
     max: u64,
-    /// When they were, of those that said so.
+    /// Counts by time, for latencies with a known completion time.
     slices: Slices,
 }
 
@@ -44,13 +44,13 @@ impl Histogram {
         self.count_in(Fine::of(latency.ns()), latency.ns());
     }
 
-    /// Counts the latency of an I/O that completed at this time of the run: then intervals know of clusters.
+    /// Counts the latency of an I/O with its completion time, so that intervals take clusters into account.
     #[inline]
     pub fn record_at(&mut self, latency: Span, at: Time) {
         self.count_at(latency, at);
     }
 
-    /// The same; returns its bucket.
+    /// As [`Self::record_at`]; returns the bucket.
     #[inline]
     pub(super) fn count_at(&mut self, latency: Span, at: Time) -> usize {
         let bucket = Fine::of(latency.ns());
@@ -64,10 +64,10 @@ impl Histogram {
         self.counts[bucket] += 1;
         self.count += 1;
         self.sum += u128::from(ns);
-        // Below 2^63 ns (292 years) a signed number is the same, and converted by one instruction.
+        // Below 2^63 ns (292 years), the signed number is equal and needs only one instruction to convert.
         let signed = ns as i64 as f64;
         self.sum_of_squares += signed * signed;
-        // Seldom: after n values the next is a new bound in 2 of n cases.
+        // Rare: after n values, the next one is a new bound with probability 2/n.
         if ns < self.min {
             cold_path();
             self.min = ns;
@@ -78,13 +78,13 @@ impl Histogram {
         }
     }
 
-    /// Adds all of `other`, of the same run: what happened at one time may have one cause.
+    /// Adds all counts of `other`, from the same run: simultaneous I/Os may have a common cause.
     pub fn merge(&mut self, other: &Histogram) {
         self.slices.merge(&other.slices);
         self.add(other);
     }
 
-    /// Adds all of `other`, of another run.
+    /// Adds all counts of `other`, from another run.
     pub fn follow(&mut self, other: &Histogram) {
         self.slices.follow(&other.slices);
         self.add(other);
@@ -101,22 +101,22 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many were counted.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The smallest; `None` if there is none.
+    /// Returns the smallest latency; `None` if there are no samples.
     pub fn min(&self) -> Option<Span> {
         (self.count > 0).then(|| Span::from_ns(self.min))
     }
 
-    /// The largest; `None` if there is none.
+    /// Returns the largest latency; `None` if there are no samples.
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then(|| Span::from_ns(self.max))
     }
 
-    /// The mean in nanoseconds (exact); 0 if there is none.
+    /// Returns the mean in nanoseconds (exact); 0 if there are no samples.
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 {
             0.0
@@ -125,7 +125,7 @@ impl Histogram {
         }
     }
 
-    /// The standard deviation in nanoseconds.
+    /// Returns the standard deviation in nanoseconds.
     pub fn deviation_ns(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -135,8 +135,9 @@ impl Histogram {
         variance.max(0.0).sqrt()
     }
 
-    /// The latency that `percent` of all do not exceed, whatever the number of samples; `None` if there are none.
-    /// Within a bucket values are taken as evenly spread, and the result never leaves `min..=max`.
+    /// Returns the latency that `percent` of the samples do not exceed, for any number of samples; `None` if there
+    /// are none. Values are assumed to be distributed evenly within a bucket, and the result is always in
+    /// `min..=max`.
     pub fn quantile(&self, percent: f64) -> Option<Span> {
         if self.count == 0 {
             return None;
@@ -158,8 +159,8 @@ impl Histogram {
         Some(Span::from_ns(self.max))
     }
 
-    /// By how much clusters make the number of samples beyond a latency vary more than independent ones would, at this
-    /// percentile; 1 if nobody said when they were.
+    /// Returns the design effect at this percentile: the factor by which clusters increase the variance of the number
+    /// of samples beyond a latency, compared with independent samples. 1 if completion times are unknown.
     pub(super) fn design_effect(&self, percent: f64) -> f64 {
         let Some(at) = self.quantile(percent) else {
             return 1.0;
@@ -173,8 +174,8 @@ impl Histogram {
         self.slices.design_effect(wide, share)
     }
 
-    /// Half the 95 % interval of the mean, as a share of it; `None` if nobody said when samples were, or for too short a
-    /// time.
+    /// Returns half the 95 % interval of the mean, as a share of the mean; `None` if completion times are unknown or
+    /// the time is too short.
     pub fn mean_error(&self) -> Option<f64> {
         let middle = |wide: usize| {
             let (low, width) = Fine::bounds(wide << COARSER);
@@ -183,12 +184,12 @@ impl Histogram {
         self.slices.mean_error(middle)
     }
 
-    /// How many samples lie beyond a percentile.
+    /// Returns the number of samples beyond a percentile.
     pub fn samples_beyond(&self, percent: f64) -> f64 {
         self.count as f64 * (100.0 - percent) / 100.0
     }
 
-    /// A percentile that may be printed: `None` with fewer than ten samples beyond it.
+    /// Returns a percentile that may be printed: `None` with fewer than ten samples beyond it.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         // Half a sample of slack, because 100 - 99.999 is not exact in binary.
         if self.samples_beyond(percent) < 9.5 {
@@ -198,7 +199,7 @@ impl Histogram {
         }
     }
 
-    /// Buckets that are not empty: smallest value, width, count.
+    /// Returns the buckets that are not empty: smallest value, width, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counts
             .iter()

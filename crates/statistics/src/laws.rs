@@ -1,4 +1,5 @@
-//! What holds for all samples: merging is adding, percentiles are within a bucket of the truth, bands sum.
+//! Properties that hold for all samples: merging adds counts, percentiles are within a bucket of the true value,
+//! bands add up.
 
 use model::{Anatomy, Part, Span};
 use proptest::prelude::*;
@@ -50,7 +51,7 @@ proptest! {
         all.sort_unstable();
         let rank = (all.len() as f64 * percent / 100.0).ceil().max(1.0) as usize;
         let truth = all[rank.min(all.len()) - 1];
-        // Longer than 2^40 ns share the last bucket.
+        // Values above 2^40 ns share the last bucket.
         if truth < 1 << 40 {
             let width = (truth / 128).max(1);
             prop_assert!(got.abs_diff(truth) <= width, "{got} for {truth}");
@@ -76,7 +77,7 @@ proptest! {
             bands.record(Span::from_ns(ns), &anatomy_of(ns));
         }
         let parts = bands.between(&[0.0, 50.0, 90.0, 99.0, 100.0]);
-        // Bands share the buckets at their edges, so their counts are rounded: at most half a sample each.
+        // Bands share the buckets at their edges, so their counts are rounded, by at most half a sample each.
         let count: u64 = parts.iter().map(|band| band.count).sum();
         prop_assert!(count.abs_diff(all.len() as u64) <= 2, "{count}");
         let time: f64 = parts

@@ -1,5 +1,5 @@
-//! Statistics that can be trusted: histograms that merge, percentiles with the ten-sample rule and their intervals,
-//! anatomy by band of percentiles, figures over time, steady state by the SNIA rule.
+//! Statistics: histograms that can be merged, percentiles with the ten-sample rule and confidence intervals, latency
+//! breakdown by percentile band, values over time, steady state by the SNIA rule.
 
 mod bands;
 mod buckets;

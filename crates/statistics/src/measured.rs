@@ -1,4 +1,4 @@
-//! What a run gives for each thread and direction: counts, latencies, anatomy, series.
+//! Results of a run for each thread and direction: counts, latencies, latency breakdown, series.
 
 use core::hint::cold_path;
 
@@ -6,78 +6,78 @@ use model::{Completion, Part, Span, Status, Time};
 
 use crate::{AnatomyBands, Histogram};
 
-/// What one direction of a thread (or of a group of threads) did, after the ramp.
+/// Results of one direction of a thread (or of a group of threads), after the ramp.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// I/Os completed.
     pub ios: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// When counting began.
+    /// Start of the counted time.
     pub from: Time,
-    /// Time over which they were counted.
+    /// Length of the counted time.
     pub over: Span,
-    /// Latency as fio counts it: from the moment the thread begins to issue the I/O until it has reaped it (that is,
-    /// the whole anatomy without [`Part::ThreadBusy`]).
+    /// Latency as fio counts it: from the time when the thread begins to issue the I/O until it has reaped it (the
+    /// whole latency breakdown without [`Part::ThreadBusy`]).
     pub latency: Histogram,
     /// Submission latency (fio's slat).
     pub submission: Histogram,
     /// Completion latency (fio's clat): `latency` without submission.
     pub completion: Histogram,
-    /// Where the time went, by band of latency.
+    /// Latency breakdown, by band of latency.
     pub bands: AnatomyBands,
-    /// By interval of the run: I/Os, bytes, sum of latencies in ns.
+    /// I/Os, bytes and sum of latencies in ns, by interval of the run.
     pub series: Vec<Interval>,
 }
 
 /// One interval of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// I/Os completed in it.
+    /// I/Os completed in the interval.
     pub ios: u64,
-    /// Bytes moved in it.
+    /// Bytes transferred in the interval.
     pub bytes: u64,
     /// Sum of their latencies in nanoseconds.
     pub latency_ns: u64,
-    /// The longest of them in nanoseconds.
+    /// Longest latency in nanoseconds.
     pub max_ns: u64,
 }
 
-/// What one thread (copy of a job) did.
+/// Results of one thread (copy of a job).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadOutcome {
     /// Index into the jobs of the plan.
     pub job: usize,
-    /// Which copy of it, from 0.
+    /// Index of the copy, from 0.
     pub copy: u32,
     /// Reporting group, from 0.
     pub group: u32,
-    /// When it started to issue (after `startdelay` and earlier stonewalls).
+    /// Time of the first issue (after `startdelay` and earlier stonewalls).
     pub started: Time,
-    /// When its last I/O completed.
+    /// Time of the last completion.
     pub ended: Time,
-    /// Reads.
+    /// Results of the reads.
     pub read: Measured,
-    /// Writes.
+    /// Results of the writes.
     pub write: Measured,
-    /// Trims.
+    /// Results of the trims.
     pub trim: Measured,
-    /// fsync, fdatasync and friends.
+    /// Results of fsync, fdatasync and similar calls.
     pub sync: Measured,
     /// I/Os issued at each depth: fio's classes 1, 2, 4, 8, 16, 32, >=64.
     pub depths: [u64; 7],
     /// CPU time of the thread in user and system mode.
     pub cpu: [Span; 2],
-    /// What the latency target search found: depth.
+    /// Depth that the latency target search found.
     pub latency_depth: Option<u32>,
-    /// Whether the steady-state criterion was met, and when.
+    /// Time when the steady-state criterion was met, if it was.
     pub steady_at: Option<Time>,
 }
 
 impl Interval {
-    /// Adds another interval's I/Os.
+    /// Adds the I/Os of another interval.
     pub fn merge(&mut self, other: &Interval) {
         self.ios += other.ios;
         self.bytes += other.bytes;
@@ -87,8 +87,8 @@ impl Interval {
 }
 
 impl Measured {
-    /// Counts a completed I/O. `submission` is the part of `latency` before it reached the drive, where it is told
-    /// apart; `series_every` is the interval of the series, zero for none.
+    /// Counts a completed I/O. `submission` is the part of `latency` before the I/O reached the drive, if it is
+    /// reported separately. `series_every` is the interval of the series; zero means no series.
     #[inline(always)]
     pub fn count(
         &mut self,
@@ -131,7 +131,7 @@ impl Measured {
         interval.max_ns = interval.max_ns.max(latency.ns());
     }
 
-    /// I/Os a second.
+    /// Returns the I/Os per second.
     pub fn iops(&self) -> f64 {
         if self.over == Span::ZERO {
             0.0
@@ -140,7 +140,7 @@ impl Measured {
         }
     }
 
-    /// Bytes a second.
+    /// Returns the transfer rate in bytes per second.
     pub fn bytes_per_second(&self) -> f64 {
         if self.over == Span::ZERO {
             0.0
@@ -149,7 +149,7 @@ impl Measured {
         }
     }
 
-    /// Parts that count as latency in fio's sense.
+    /// Checks whether a part counts as latency in fio's definition.
     pub fn counts(part: Part) -> bool {
         part != Part::ThreadBusy
     }

@@ -1,17 +1,17 @@
-//! Figures over time, from the intervals of a run.
+//! Values over time, from the intervals of a run.
 
 use model::Span;
 
 use crate::Interval;
 
-/// The rates of one interval.
+/// Rates in one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Moment {
     /// Seconds from the start of the run to the middle of the interval.
     pub at_seconds: f64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// Bytes a second.
+    /// Transfer rate in bytes per second.
     pub bytes_per_second: f64,
     /// Mean latency in nanoseconds; `None` if nothing completed.
     pub mean_ns: Option<f64>,
@@ -19,7 +19,7 @@ pub struct Moment {
     pub longest: Option<Span>,
 }
 
-/// The sum of several series (threads, or directions), interval by interval.
+/// Returns the sum of several series (threads, or directions), interval by interval.
 pub fn merged<'a>(series: impl IntoIterator<Item = &'a [Interval]>) -> Vec<Interval> {
     let mut sum: Vec<Interval> = Vec::new();
     for one in series {
@@ -33,7 +33,7 @@ pub fn merged<'a>(series: impl IntoIterator<Item = &'a [Interval]>) -> Vec<Inter
     sum
 }
 
-/// Rates over time; `every` is the length of an interval and not zero.
+/// Returns rates over time; `every` is the length of an interval and not zero.
 pub fn moments(series: &[Interval], every: Span) -> Vec<Moment> {
     let seconds = every.seconds();
     series
@@ -49,8 +49,8 @@ pub fn moments(series: &[Interval], every: Span) -> Vec<Moment> {
         .collect()
 }
 
-/// I/Os a second in rounds of `per_round` intervals, for [`super::steady_state`]; what does not fill a round at the end
-/// is left out.
+/// Returns the I/Os per second in rounds of `per_round` intervals, for [`super::steady_state`]. An incomplete round
+/// at the end is omitted.
 pub fn rounds(series: &[Interval], every: Span, per_round: usize) -> Vec<f64> {
     series
         .chunks_exact(per_round.max(1))

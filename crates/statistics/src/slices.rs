@@ -1,38 +1,40 @@
-//! Latencies by slice of the run: what tells how much fewer independent samples there are than I/Os.
+//! Latencies by slice of the run. They show how much smaller the number of independent samples is than the number of
+//! I/Os.
 //!
-//! Slow I/Os come in clusters (a pause, an erase, a queue that drains), so the number of them in a slice of the run
-//! varies more than that of independent samples would. By how much is the design effect (L. Kish, *Survey Sampling*,
-//! 1965); the samples divided by it are as good as so many independent ones. Slices have to be longer than a cluster, so
-//! those of twice and four times the length are asked too, and the largest effect counts (batch means, as in A. Law,
-//! *Simulation Modeling and Analysis*).
+//! Slow I/Os come in clusters (a pause, an erase, a queue that drains), so their number per slice varies more than
+//! for independent samples. The ratio of the variances is the design effect (L. Kish, *Survey Sampling*, 1965). The
+//! number of samples divided by the design effect is the number of equivalent independent samples. Slices must be
+//! longer than a cluster. Slices of twice and four times the length are therefore also evaluated, and the largest
+//! effect counts (batch means, as in A. Law, *Simulation Modeling and Analysis*).
 //!
-//! A slice is a power of two of nanoseconds of virtual time, the same for all threads of a run, because what holds up one
-//! holds up the others. There are never more than [`MOST`]: then neighbours are merged. Latencies are kept in 16 buckets
-//! to a power of two. Left out: clusters longer than an eighth of the run.
+//! The length of a slice is a power of two of nanoseconds of virtual time. It is equal for all threads of a run,
+//! because a delay of one thread can delay the others. There are never more than [`MOST`] slices: before that,
+//! neighbours are merged. Latencies are kept in 16 buckets per power of two. Not covered: clusters longer than an
+//! eighth of the run.
 
 use model::Time;
 
 use super::buckets::Fine;
 
-/// Most slices.
+/// Maximum number of slices.
 const MOST: usize = 64;
-/// Fewest slices that are asked.
+/// Minimum number of slices for an evaluation.
 const FEWEST: usize = 8;
-/// log2 of the nanoseconds of a slice at first.
+/// log2 of the initial slice length in nanoseconds.
 const FIRST: u32 = 14;
-/// Buckets.
+/// Buckets per slice.
 const WIDTH: usize = Fine::COUNT >> COARSER;
-/// log2 of how many buckets of a histogram make one.
+/// log2 of the number of histogram buckets per bucket of a slice.
 pub(super) const COARSER: u32 = 3;
 
 /// Counts by slice of time and bucket of latency.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Slices {
-    /// log2 of the nanoseconds of a slice.
+    /// log2 of the slice length in nanoseconds.
     shift: u32,
-    /// Number of the first slice, from time zero.
+    /// Number of the first slice, counted from time zero.
     first: u64,
-    /// Slice after slice, `WIDTH` counts each.
+    /// All slices in order, `WIDTH` counts each.
     counts: Vec<u32>,
 }
 
@@ -42,14 +44,14 @@ impl Slices {
     pub(super) fn record(&mut self, at: Time, bucket: usize) {
         let slice = (at.ns() >> self.shift).wrapping_sub(self.first) as usize;
         let index = slice.wrapping_mul(WIDTH).wrapping_add(bucket);
-        // A slice before the first is a huge number, and not there either.
+        // For a slice before the first, the index wraps to a huge number, which is also out of range.
         match self.counts.get_mut(index) {
             Some(count) if slice < MOST => *count += 1,
             _ => self.record_beyond(at, bucket),
         }
     }
 
-    /// As [`Slices::record`], where there is no such slice yet: once a slice.
+    /// As [`Slices::record`], for a slice that does not exist yet: called once per slice.
     #[cold]
     fn record_beyond(&mut self, at: Time, bucket: usize) {
         if self.counts.is_empty() {
@@ -61,7 +63,7 @@ impl Slices {
         self.counts[slice * WIDTH + bucket] += 1;
     }
 
-    /// Makes a slice, and all from there to the others; its index. Slices become longer until all have room.
+    /// Adds a slice, and all slices between it and the others; returns its index. Slices become longer until all fit.
     fn make_room(&mut self, mut number: u64) -> usize {
         loop {
             let first = self.first.min(number);
@@ -78,7 +80,7 @@ impl Slices {
         }
     }
 
-    /// Slices of twice the length.
+    /// Merges neighbouring slices, so that slices are twice as long.
     fn lengthen(&mut self) {
         let (slices, odd) = (self.slices(), (self.first & 1) as usize);
         for slice in 0..slices {
@@ -100,12 +102,12 @@ impl Slices {
         self.counts.len() / WIDTH
     }
 
-    /// Adds what happened at the same time.
+    /// Adds counts from the same time.
     pub(super) fn merge(&mut self, other: &Slices) {
         self.add(other, |number| number);
     }
 
-    /// Adds what is to be taken as having happened afterwards.
+    /// Adds counts as if they had happened afterwards.
     pub(super) fn follow(&mut self, other: &Slices) {
         let shift = self.shift.max(other.shift);
         while self.shift < shift {
@@ -113,7 +115,7 @@ impl Slices {
         }
         let end = self.first + self.slices() as u64;
         let start = other.first >> (shift - other.shift);
-        // In slices of the common length; they may grow longer while slices are added.
+        // In slices of the common length; slices may become longer while others are added.
         let later = move |number: u64| number - start + end;
         self.add(other, later);
     }
@@ -142,9 +144,9 @@ impl Slices {
         }
     }
 
-    /// By how much the count of I/Os beyond a latency varies more than that of independent samples would: 1 at the
-    /// least, and 1 where there are too few slices to tell. The latency is in `bucket`, of whose samples `share` are not
-    /// beyond it.
+    /// Returns the design effect: the factor by which the number of I/Os beyond a latency varies more than for
+    /// independent samples. At least 1, and 1 if there are too few slices. The latency is in `bucket`; `share` of the
+    /// samples of this bucket are not beyond it.
     pub(super) fn design_effect(&self, bucket: usize, share: f64) -> f64 {
         let beyond = |counts: &[u32]| {
             let above: u64 = counts[bucket + 1..]
@@ -163,8 +165,8 @@ impl Slices {
         }
     }
 
-    /// Half the 95 % interval of the mean latency, as a share of it; `None` where there are too few slices to tell.
-    /// `middle` is the latency that stands for a bucket.
+    /// Returns half the 95 % interval of the mean latency, as a share of the mean; `None` if there are too few
+    /// slices. `middle` returns the latency that represents a bucket.
     pub(super) fn mean_error(&self, middle: impl Fn(usize) -> f64) -> Option<f64> {
         let middles: Vec<f64> = (0..WIDTH).map(middle).collect();
         let sum = |counts: &[u32]| {
@@ -178,7 +180,7 @@ impl Slices {
         Some(super::confidence::NORMAL * libm::sqrt(variance(slices)?) * all / sum)
     }
 
-    /// A figure of each slice, and its number of I/Os.
+    /// Returns a value of each slice with its number of I/Os.
     fn each(&self, figure: impl Fn(&[u32]) -> f64) -> Vec<(f64, f64)> {
         let one = |counts: &[u32]| {
             let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
@@ -188,20 +190,20 @@ impl Slices {
     }
 }
 
-/// The variance of the ratio of the sums of two figures of each slice: the largest that slices of this, twice and four
-/// times the length show. `None` with fewer than [`FEWEST`].
+/// Returns the variance of the ratio between the sums of two values of each slice: the largest for slices of one, two
+/// and four times the length. `None` with fewer than [`FEWEST`] slices.
 fn variance(mut slices: Vec<(f64, f64)>) -> Option<f64> {
     let mut largest = variance_at(&slices);
     while slices.len() / 2 >= FEWEST {
         let sum = |pair: &[(f64, f64)]| pair.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
         slices = slices.chunks(2).map(sum).collect();
-        // With fewer slices there may be none to tell.
+        // Fewer slices may give no variance.
         largest = variance_at(&slices).map_or(largest, |one| largest.map(|most| most.max(one)));
     }
     largest
 }
 
-/// The same from slices of one length.
+/// As [`variance`], for slices of one length.
 fn variance_at(slices: &[(f64, f64)]) -> Option<f64> {
     let count = slices.iter().filter(|slice| slice.1 > 0.0).count();
     if count < FEWEST {
@@ -214,7 +216,8 @@ fn variance_at(slices: &[(f64, f64)]) -> Option<f64> {
     let apart = |&(one, of): &(f64, f64)| (one - ratio * of) * (one - ratio * of);
     let squares: f64 = slices.iter().map(apart).sum();
     let freedom = (count - 1) as f64;
-    // The variance is an estimate itself: Student's t over the normal, squared (to a percent from seven on).
+    // The variance is an estimate itself: Student's t over the normal, squared (accurate to one percent for seven or
+    // more degrees of freedom).
     let student = 1.0 + 2.42 / freedom + 4.5 / (freedom * freedom);
     Some(squares * count as f64 / freedom / (all * all) * student)
 }
@@ -227,7 +230,7 @@ mod tests {
         slices.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// One count a microsecond from `from` to `to`.
+    /// One count per microsecond from `from` to `to`.
     fn steady(from: u64, to: u64) -> Slices {
         let mut slices = Slices::default();
         for us in from..to {
@@ -244,7 +247,7 @@ mod tests {
             assert!(slices.slices() <= MOST);
             assert!(to - from < 5_000 || slices.slices() > MOST / 2);
         }
-        // After an hour of nothing.
+        // After an hour without I/O.
         let mut late = steady(0, 100);
         late.record(Time::from_ns(3_600_000_000_000), 7);
         assert_eq!(total(&late), 101);

@@ -1,29 +1,30 @@
-//! Steady state by the rule of SNIA's Solid State Storage Performance Test Specification: over a window of five rounds
-//! the largest and the smallest lie within 20 % of the mean of each other, and the line fitted to them rises or falls
-//! over the window by at most 10 % of that mean.
+//! Steady state by the rule of SNIA's Solid State Storage Performance Test Specification, over a window of five
+//! rounds. The difference between the largest and the smallest value is at most 20 % of the mean. The fitted line
+//! changes over the window by at most 10 % of the mean.
 
-/// Rounds of a window.
+/// Rounds per window.
 pub const ROUNDS: usize = 5;
-/// Largest excursion: maximum minus minimum over the mean.
+/// Maximum excursion: largest minus smallest value, over the mean.
 pub const EXCURSION: f64 = 0.20;
-/// Largest rise or fall of the fitted line over the window, over the mean.
+/// Maximum change of the fitted line over the window, over the mean.
 pub const SLOPE: f64 = 0.10;
 
-/// Five rounds, judged.
+/// Evaluation of five rounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyWindow {
-    /// Index of its first round.
+    /// Index of the first round.
     pub first: usize,
-    /// Mean of its rounds.
+    /// Mean of the rounds.
     pub mean: f64,
-    /// Maximum minus minimum, as a share of the mean.
+    /// Largest minus smallest value, as a share of the mean.
     pub excursion: f64,
-    /// Change of the fitted line from the first round to the last, as a share of the mean; negative where it falls.
+    /// Change of the fitted line from the first round to the last, as a share of the mean; negative if it falls.
     pub slope: f64,
 }
 
 impl SteadyWindow {
-    /// Judges the window that begins at `first`; `None` if there are not five rounds or their mean is not above zero.
+    /// Evaluates the window that starts at `first`; `None` if there are fewer than five rounds or their mean is not
+    /// positive.
     pub fn at(rounds: &[f64], first: usize) -> Option<SteadyWindow> {
         let window = rounds.get(first..first + ROUNDS)?;
         let mean = window.iter().sum::<f64>() / ROUNDS as f64;
@@ -47,13 +48,13 @@ impl SteadyWindow {
         })
     }
 
-    /// Whether the rule is met.
+    /// Checks whether the rule is met.
     pub fn is_steady(&self) -> bool {
         self.excursion <= EXCURSION && self.slope.abs() <= SLOPE
     }
 }
 
-/// The first window that is steady; `None` if there is none.
+/// Returns the first window in steady state; `None` if there is none.
 pub fn steady_state(rounds: &[f64]) -> Option<SteadyWindow> {
     (0..rounds.len())
         .filter_map(|first| SteadyWindow::at(rounds, first))
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_limits_are_those_of_the_rule() {
-        // A straight line that rises by r of its mean has both excursion and slope r.
+        // A straight line that rises by r of its mean has an excursion and a slope of r.
         let line = |rise: f64| -> Vec<f64> {
             (0..5)
                 .map(|i| 100.0 + rise * 100.0 * (f64::from(i) / 4.0 - 0.5))

@@ -1,27 +1,27 @@
-//! One direction of several threads together: what they did over the time from the first start to the last completion,
-//! latencies and anatomies merged.
+//! Total of one direction of several threads: I/Os from the first start to the last completion, merged latencies and
+//! merged latency breakdowns.
 
 use crate::{AnatomyBands, Histogram, Measured, Window};
 
-/// One direction, added up.
+/// Total of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Total {
-    /// From submission to completion.
+    /// Latency from submission to completion.
     pub latency: Histogram,
-    /// Where the time went, by band of latency.
+    /// Latency breakdown, by band of latency.
     pub bands: AnatomyBands,
     /// I/Os completed.
     pub ios: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// I/Os a second.
+    /// I/Os per second.
     pub iops: f64,
-    /// Bytes a second.
+    /// Transfer rate in bytes per second.
     pub bytes_per_second: f64,
 }
 
 impl Total {
-    /// Of the threads of one run.
+    /// Adds up the threads of one run.
     pub fn of<'a>(threads: impl Iterator<Item = &'a Measured>) -> Total {
         let mut total = Total::default();
         let (mut window, mut bytes) = (None, 0);
@@ -43,7 +43,7 @@ impl Total {
         total
     }
 
-    /// Adds another run: rates are means over the time that both took.
+    /// Adds another run: rates are means over the time of both.
     pub fn follow(&mut self, other: &Total) {
         let seconds = |total: &Total| total.ios as f64 / total.iops.max(1e-9);
         let (mine, theirs) = (seconds(self), seconds(other));
@@ -91,7 +91,7 @@ mod tests {
         let mut total = Total::of(two.iter());
         assert_eq!((total.ios, total.iops), (400, 400.0));
         assert_eq!(total.bytes_per_second, 400.0 * 4096.0);
-        // 400 in one second, and 100 a second for three.
+        // 400 in one second, and 100 per second for three seconds.
         total.follow(&Total::of([thread(300, second * 3)].iter()));
         assert_eq!((total.ios, total.iops), (700, 175.0));
     }

@@ -1,14 +1,14 @@
 //! The time in which several threads were counted: from the first start to the last completion.
 //!
-//! The rate of a group of threads is what they did over this time. The sum of the threads' own rates is not: threads start
-//! one after the other, and in a short run those that ended and those that had not begun would count as if all of them had
-//! been at work all the time.
+//! The rate of a group of threads is their work divided by this time. The sum of the threads' own rates is different.
+//! Threads start one after another. In a short run, the sum counts threads that have ended or not yet started as if
+//! they had worked all the time.
 
 use model::{Span, Time};
 
 use crate::{Measured, ThreadOutcome};
 
-/// From the first start to the last completion of several threads.
+/// Time from the first start to the last completion of several threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     from: Time,
@@ -16,11 +16,11 @@ pub struct Window {
     to: Time,
 }
 
-/// From this share of a window on the starts of its threads are worth a word.
+/// Minimum spread of thread starts that is reported, as a share of the window.
 const SPREAD: f64 = 0.05;
 
 impl Window {
-    /// That of one thread.
+    /// Returns the window of one thread.
     pub fn of(measured: &Measured) -> Window {
         Window {
             from: measured.from,
@@ -29,13 +29,13 @@ impl Window {
         }
     }
 
-    /// That of several threads, of those that completed an I/O; `None` if none did.
+    /// Returns the window of all threads with a completed I/O; `None` if there are none.
     pub fn of_all<'a>(threads: impl Iterator<Item = &'a Measured>) -> Option<Window> {
         let counted = threads.filter(|thread| thread.ios > 0);
         counted.map(Window::of).reduce(Window::with)
     }
 
-    /// That of both.
+    /// Returns the window that covers both.
     #[must_use]
     pub fn with(self, other: Window) -> Window {
         Window {
@@ -45,17 +45,17 @@ impl Window {
         }
     }
 
-    /// How long it is.
+    /// Returns the length of the window.
     pub fn length(self) -> Span {
         self.to.since(self.from)
     }
 
-    /// From the first start to the last.
+    /// Returns the time from the first start to the last start.
     pub fn spread(self) -> Span {
         self.last_start.since(self.from)
     }
 
-    /// `count` per second of it; 0 if it has no length.
+    /// Returns `count` per second of the window; 0 if its length is zero.
     pub fn rate(self, count: u64) -> f64 {
         match self.length() {
             Span::ZERO => 0.0,
@@ -64,8 +64,8 @@ impl Window {
     }
 }
 
-/// The jobs whose threads start over more than a twentieth of the time in which they are counted, with their number of
-/// threads and that time.
+/// Returns the jobs whose threads start over more than 5 % of their counted time, with the number of threads and that
+/// time.
 pub fn spread_starts(threads: &[ThreadOutcome]) -> Vec<(usize, usize, Window)> {
     let mut jobs: Vec<(usize, usize, Window)> = Vec::new();
     for thread in threads {

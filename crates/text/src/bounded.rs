@@ -1,18 +1,18 @@
-//! Files read whole, up to a size: `/dev/zero` and other files without an end must not fill the memory.
+//! Reads whole files up to a maximum size: `/dev/zero` and other files without an end must not fill the memory.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most bytes of a file that people write by hand (a drive, a job, a script): 16 MiB.
+/// Maximum bytes of a file written by hand (a drive, a job, a script): 16 MiB.
 pub const WRITTEN: u64 = 16 << 20;
-/// Most bytes of results that a program wrote (fio's JSON, logs): 1 GiB.
+/// Maximum bytes of results that a program wrote (fio's JSON, logs): 1 GiB.
 pub const RESULTS: u64 = 1 << 30;
 
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// It cannot be read, or is larger.
+/// The file cannot be read, or is larger.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     from(File::open(path)?, most)
 }
@@ -20,7 +20,7 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Reads a stream of at most `most` bytes to its end.
 ///
 /// # Errors
-/// It cannot be read, or is longer.
+/// The stream cannot be read, or is longer.
 pub fn from(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(most + 1).read_to_end(&mut bytes)?;
@@ -36,7 +36,7 @@ pub fn from(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
 /// Reads a text of at most `most` bytes.
 ///
 /// # Errors
-/// It cannot be read, is larger, or is not UTF-8.
+/// The file cannot be read, is larger, or is not UTF-8.
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, most)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))

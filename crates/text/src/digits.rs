@@ -1,7 +1,7 @@
-//! Quantities as people read them: three significant digits and a unit that fits.
+//! Formats quantities for readers: three significant digits and a suitable unit.
 
-/// Decimals that leave this many significant digits, at most `most`; a number that rounds up to one digit more before the
-/// point has one decimal less.
+/// Returns the decimals for this number of significant digits, at most `most`. A number that rounds up to one more
+/// digit before the point has one decimal less.
 fn places(value: f64, significant: usize, most: usize) -> usize {
     let last = significant.saturating_sub(1);
     // `9.97e1`: the exponent after rounding.
@@ -16,24 +16,25 @@ fn places(value: f64, significant: usize, most: usize) -> usize {
     usize::try_from(places).unwrap_or(0).min(most)
 }
 
-/// So many significant digits, zeros at the end too, but at most `most` decimals; whole where there are none.
+/// Formats `value` with `significant` digits, including trailing zeros, but with at most `most` decimals; without a
+/// decimal point if there are none.
 pub fn fixed(value: f64, significant: usize, most: usize) -> String {
     format!("{value:.*}", places(value, significant, most))
 }
 
-/// So many significant digits, without zeros at the end; never an exponent.
+/// Formats `value` with `digits` significant digits, without trailing zeros and without an exponent.
 pub fn significant(value: f64, digits: usize) -> String {
-    // More than a number of this kind can have.
+    // More decimals than an `f64` can have.
     trimmed(&fixed(value, digits, 340)).to_owned()
 }
 
-/// The number that is nearest with so many significant digits.
+/// Rounds to `digits` significant digits.
 pub fn rounded(value: f64, digits: usize) -> f64 {
     let last = digits.saturating_sub(1);
     format!("{value:.last$e}").parse().unwrap_or(value)
 }
 
-/// A decimal without zeros at its end.
+/// Removes trailing zeros of a decimal number.
 pub fn trimmed(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -41,7 +42,7 @@ pub fn trimmed(text: &str) -> &str {
     }
 }
 
-/// The digits before the point in groups of three.
+/// Groups the digits before the point by three.
 pub fn grouped(text: &str, separator: char) -> String {
     let whole = text.find('.').unwrap_or(text.len());
     let mut grouped = String::new();
@@ -54,7 +55,7 @@ pub fn grouped(text: &str, separator: char) -> String {
     grouped
 }
 
-/// Three significant digits, with separators from 10,000 on.
+/// Formats three significant digits, with separators at 10,000 and above.
 pub fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
@@ -68,7 +69,7 @@ pub fn digits(value: f64) -> String {
 }
 
 fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
-    // Half a digit below the step already rounds up to it.
+    // A value half a digit below the step already rounds up to it.
     let step = steps
         .iter()
         .find(|(least, _)| value.abs() >= least * 0.9995);
@@ -76,7 +77,7 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
     format!("{}{unit}", digits(value / least))
 }
 
-/// A latency: `9.8 µs`, `1.2 ms`.
+/// Formats a latency: `9.8 µs`, `1.2 ms`.
 pub fn microseconds(us: f64) -> String {
     scaled(
         us,
@@ -84,12 +85,12 @@ pub fn microseconds(us: f64) -> String {
     )
 }
 
-/// A count: `550 k`, `1.2 M`.
+/// Formats a count: `550 k`, `1.2 M`.
 pub fn count(value: f64) -> String {
     scaled(value, &[(1e6, " M"), (1e3, " k"), (1.0, "")])
 }
 
-/// A length of time in seconds: `90 s`, `16 min 40 s`, `3 h 12 min`, `2 d 5 h`.
+/// Formats a duration in seconds: `90 s`, `16 min 40 s`, `3 h 12 min`, `2 d 5 h`.
 pub fn duration(seconds: f64) -> String {
     const LENGTHS: [(f64, &str, f64, &str); 3] = [
         (86_400.0, "d", 3_600.0, "h"),
@@ -110,12 +111,12 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Throughput given in 10^6 bytes a second: `2.4 GB/s`.
+/// Formats a throughput in units of 10^6 bytes per second: `2.4 GB/s`.
 pub fn megabytes_a_second(value: f64) -> String {
     scaled(value, &[(1e3, " GB/s"), (1.0, " MB/s")])
 }
 
-/// A share in percent with so many decimals; a dash if there is none.
+/// Formats a share in percent with this number of decimals; a dash for `None`.
 pub fn percent(share: Option<f64>, decimals: usize) -> String {
     share.map_or_else(
         || String::from("-"),
@@ -123,7 +124,7 @@ pub fn percent(share: Option<f64>, decimals: usize) -> String {
     )
 }
 
-/// Bytes in powers of ten, as drives are sold: `375 GB`, `12.3 PB`.
+/// Formats bytes in powers of ten, as drives are sold: `375 GB`, `12.3 PB`.
 pub fn bytes_decimal(value: f64) -> String {
     scaled(
         value,
@@ -137,7 +138,7 @@ pub fn bytes_decimal(value: f64) -> String {
     )
 }
 
-/// Bytes in powers of two, as blocks are named: `4 KiB`.
+/// Formats bytes in powers of two, as blocks are named: `4 KiB`.
 pub fn bytes_binary(value: f64) -> String {
     scaled(
         value,

@@ -1,8 +1,9 @@
-//! Text from files that others wrote: what a terminal must not receive, and encodings that are not UTF-8.
+//! Text from files of other origin: characters that must not reach a terminal, and encodings other than UTF-8.
 
 use std::borrow::Cow;
 
-/// Whether a terminal would act on this character, or show it elsewhere than it stands: controls, and marks of direction.
+/// Checks whether a terminal would execute this character, or move text because of it: control characters, and
+/// direction marks.
 fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -23,15 +24,15 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Name of the encoding if these bytes begin as UTF-16 text, with or without a byte order mark; `None` for all else.
+/// Returns the encoding if these bytes begin as UTF-16 text, with or without a byte order mark; `None` otherwise.
 ///
-/// Without a mark only text whose first four characters are ASCII is recognised.
+/// Without a mark, only text whose first four characters are ASCII is recognised.
 pub fn utf16(bytes: &[u8]) -> Option<&'static str> {
     const LITTLE: &str = "UTF-16 (little-endian)";
     const BIG: &str = "UTF-16 (big-endian)";
     let ascii = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     match bytes {
-        // The same two bytes and two zeros are the mark of UTF-32.
+        // The mark followed by two zero bytes is the mark of UTF-32.
         [0xff, 0xfe, 0, 0, ..] => None,
         [0xff, 0xfe, ..] => Some(LITTLE),
         [0xfe, 0xff, ..] => Some(BIG),
@@ -43,7 +44,7 @@ pub fn utf16(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What to do about a file in UTF-16.
+/// Advice for a file in UTF-16.
 pub const UTF16_HELP: &str = "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW; Windows PowerShell's `>` writes UTF-16, so let fio write the file itself (--output=FILE)";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What people write and what they read: problems with their places, tables of TOML, quantities with units, digits that
-//! say enough, tables and sentences that fit a terminal.
+//! Input and output of text: problems with their places, TOML tables, quantities with units, significant digits,
+//! tables and sentences that fit a terminal.
 
 pub mod bounded;
 pub mod digits;

@@ -1,51 +1,51 @@
-//! What is wrong with an input: file, place, what, and what would be right. All problems of one input are gathered
-//! before any is reported, so that a user mends a file once.
+//! A problem with an input: file, place, problem, and the allowed form. All problems of one input are collected
+//! before they are reported, so that a user corrects a file once.
 
 mod render;
 
 use std::fmt;
 use std::ops::Range;
 
-/// One thing wrong with one input.
+/// One problem with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file (as the user named it), or `command line`.
     pub origin: String,
-    /// Where in it.
+    /// Place in the input.
     pub place: Place,
-    /// What is wrong, naming the key and the value.
+    /// The problem, with the key and the value.
     pub what: String,
-    /// What would be right.
+    /// The allowed values, or the next step.
     pub help: Option<String>,
 }
 
-/// Where in an input a problem is.
+/// Place of a problem in an input.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Place {
     /// The input as a whole.
     #[default]
     Whole,
-    /// Not in the input: a defect of the program itself.
+    /// Outside the input: a defect of the program itself.
     Program,
     /// A line, counted from 1.
     Line(usize),
     /// A byte offset in a binary file (after decompression).
     Byte(u64),
-    /// A range of bytes in a text that is at hand, to be shown with the line it is in.
+    /// A range of bytes in an available text, shown with its line.
     Text {
         /// The text of the whole input.
         text: std::sync::Arc<str>,
-        /// The bytes at fault.
+        /// The invalid bytes.
         range: Range<usize>,
     },
 }
 
-/// Everything wrong with an input; never empty when it is an error.
+/// All problems of an input; never empty as an error.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// One problem with an input as a whole.
+    /// Creates one problem with an input as a whole.
     pub fn whole(origin: impl Into<String>, what: impl Into<String>) -> Problems {
         Problems(vec![Problem {
             origin: origin.into(),
@@ -55,19 +55,19 @@ impl Problems {
         }])
     }
 
-    /// A defect of the program itself, which no other input would mend.
+    /// Creates a defect of the program itself, which no other input would avoid.
     pub fn defect(origin: impl Into<String>, what: impl Into<String>) -> Problems {
         let mut problems = Problems::whole(origin, what);
         problems.0[0].place = Place::Program;
         problems
     }
 
-    /// Whether the program is at fault, and not what it was given.
+    /// Checks whether the problem is a defect of the program and not of its input.
     pub fn is_defect(&self) -> bool {
         self.0.iter().any(|problem| problem.place == Place::Program)
     }
 
-    /// `Ok(value)` if there are no problems.
+    /// Returns `Ok(value)` if there are no problems.
     pub fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.0.is_empty() {
             Ok(value)
@@ -114,7 +114,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The name in `known` that `written` most likely meant, if one is near.
+/// Returns the name in `known` that is closest to `written`, if one is close enough.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

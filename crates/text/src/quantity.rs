@@ -1,28 +1,28 @@
-//! Physical quantities as written in a catalogue file: a number and its unit in one string, such as `6.9 us`.
+//! Physical quantities as in a catalogue file: a number and its unit in one string, such as `6.9 us`.
 //!
 //! Decimal units are decimal (`1 GB` is 10^9 bytes) and binary ones binary (`1 GiB` is 2^30).
 
 use model::Span;
 use toml_edit::Value;
 
-/// A quantity that a figure can be.
+/// A quantity of a figure.
 pub trait Quantity: Copy + PartialOrd {
-    /// What it is, for messages: "a time".
+    /// Name in messages: "a time".
     const WHAT: &'static str;
-    /// What would be right, for messages.
+    /// Allowed form, for messages.
     const HELP: &'static str;
 
-    /// The quantity that `value` says, if it says one.
+    /// Parses a TOML value; `None` if it is not this quantity.
     fn read(value: &Value) -> Option<Self>;
 
-    /// The quantity as a catalogue file would write it.
+    /// Formats the quantity as in a catalogue file.
     fn show(self) -> String;
 }
 
-/// The quantity that a text says, as on a command line: `12W`, `10 min`.
+/// Parses a quantity from a text, as on a command line: `12W`, `10 min`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn quantity<Q: Quantity>(text: &str) -> Result<Q, String> {
     Q::read(&Value::from(text.trim())).ok_or_else(|| format!("not {}: {}", Q::WHAT, Q::HELP))
 }
@@ -31,7 +31,7 @@ pub fn quantity<Q: Quantity>(text: &str) -> Result<Q, String> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bytes(pub u64);
 
-/// A rate in bytes a second.
+/// A rate in bytes per second.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Rate(pub f64);
 
@@ -60,7 +60,7 @@ pub struct Celsius(pub f64);
 pub struct KelvinPerWatt(pub f64);
 
 impl Rate {
-    /// Time for a byte in whole picoseconds: what the model counts transfers in.
+    /// Returns the time per byte in whole picoseconds, the model's unit for transfers.
     pub fn picoseconds_per_byte(self) -> u64 {
         libm::round(1e12 / self.0) as u64
     }
@@ -76,7 +76,7 @@ const TIMES: &Units = &[
     ("min", 60e9),
     ("h", 3600e9),
     ("days", 86_400e9),
-    // A twelfth of a year, as statements about retention mean it.
+    // A month is a twelfth of a year, as in retention specifications.
     ("months", 365.0 / 12.0 * 86_400e9),
     ("years", 365.0 * 86_400e9),
 ];
@@ -114,7 +114,7 @@ const TEMPERATURES: &Units = &[("C", 1.0)];
 const RESISTANCES: &Units = &[("K/W", 1.0)];
 const PRICES: &Units = &[("USD", 1.0)];
 
-/// Number and unit of words such as `6.9 us` or `7`, whose unit is empty.
+/// Splits a text such as `6.9 us` or `7` into number and unit; the unit may be empty.
 pub fn split(words: &str) -> Option<(f64, &str)> {
     let words = words.trim();
     let unit = |c: char| c.is_ascii_alphabetic() || c == '%';
@@ -122,7 +122,7 @@ pub fn split(words: &str) -> Option<(f64, &str)> {
     Some((number.trim_end().parse().ok()?, unit))
 }
 
-/// Number and factor of its unit.
+/// Returns the number and the factor of its unit.
 fn parts(value: &Value, units: &Units) -> Option<(f64, f64)> {
     let (number, unit) = split(value.as_str()?)?;
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
@@ -133,7 +133,7 @@ fn scaled(value: &Value, units: &Units) -> Option<f64> {
     parts(value, units).map(|(number, factor)| number * factor)
 }
 
-/// The value in whole base units; `None` where a part of a unit would be lost.
+/// Returns the value in whole base units; `None` if it is not a whole number of them.
 fn whole(value: &Value, units: &Units) -> Option<u64> {
     let exact = scaled(value, units)?;
     let rounded = libm::round(exact);
@@ -141,19 +141,19 @@ fn whole(value: &Value, units: &Units) -> Option<u64> {
     (whole && (0.0..18e18).contains(&rounded)).then_some(rounded as u64)
 }
 
-/// `amount` in the largest unit that leaves at least 1 before the point.
+/// Formats `amount` in the largest unit with at least 1 before the point.
 fn in_units(amount: f64, units: &Units) -> String {
     let fits = units
         .iter()
         .filter(|(_, factor)| amount >= *factor * (1.0 - 1e-9));
     let &(name, factor) = fits.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(&units[0]);
-    // Four decimals at most, without trailing zeroes.
+    // At most four decimals, without trailing zeros.
     let digits = format!("{:.4}", amount / factor);
     let digits = digits.trim_end_matches('0').trim_end_matches('.');
     format!("{digits} {name}")
 }
 
-/// The units of the same kind as this one.
+/// Returns the units of the same kind as this one.
 fn units_with(unit: &str) -> Option<&'static Units> {
     const ALL: [&Units; 9] = [
         TIMES,
@@ -170,13 +170,13 @@ fn units_with(unit: &str) -> Option<&'static Units> {
         .find(|units| units.iter().any(|(name, _)| *name == unit))
 }
 
-/// Whether there is such a unit; an empty one is that of a count.
+/// Checks whether the unit exists; the empty unit is that of a count.
 pub fn is_unit(unit: &str) -> bool {
     unit.is_empty() || units_with(unit).is_some()
 }
 
-/// A figure as written (`6.9 us`) in another unit of its kind (`ns`); without a unit the figure must be a bare number.
-/// `None` where that makes no sense.
+/// Converts a figure (`6.9 us`) to another unit of its kind (`ns`). Without a unit, the figure must be a bare number.
+/// `None` if the units do not match.
 pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
     let Some(unit) = unit else {
         return written
@@ -188,7 +188,7 @@ pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
     let units = units_with(unit)?;
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     let (number, of) = parts(&Value::from(written), units)?;
-    // Exact where nothing is converted.
+    // Exact if nothing is converted.
     Some(if of == factor {
         number
     } else {
@@ -196,7 +196,7 @@ pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
     })
 }
 
-/// Bytes in decimal units, rounded to four digits, as makers of drives give them.
+/// Formats bytes in decimal units, rounded to four digits, as makers of drives print them.
 pub fn decimal(bytes: u64) -> String {
     let step = 10u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(3));
     in_units(((bytes + step / 2) / step * step) as f64, &BYTES[..6])

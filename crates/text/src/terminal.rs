@@ -1,16 +1,16 @@
 //! Tables and sentences that fit a terminal.
 //!
-//! On a terminal lines are broken at words, to its width. Where the output is kept (a pipe, a file) nothing is broken:
-//! one row is one line, for `grep` and `less -S`. Columns of figures are never broken.
+//! On a terminal, lines are wrapped at words, to its width. Output to a pipe or file is not wrapped: one row is one
+//! line, for `grep` and `less -S`. Columns of figures are never wrapped.
 
 use std::ops::Range;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
-/// Columns of the terminal that it is for; none where it is kept.
+/// Columns of the terminal; `None` for a pipe or file.
 pub type Width = Option<u16>;
 
-/// A table without lines around its cells, as wide as the terminal at most.
+/// Creates a table without borders, at most as wide as the terminal.
 pub fn table(width: Width) -> Table {
     let mut table = plain();
     match width {
@@ -25,14 +25,14 @@ pub fn table(width: Width) -> Table {
     table
 }
 
-/// A table without lines around its cells, as wide as it is.
+/// Creates a table without borders, of any width.
 pub fn plain() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table
 }
 
-/// Moves what stands in these columns to the right, as figures stand.
+/// Aligns these columns to the right, as for figures.
 pub fn right(table: &mut Table, columns: Range<usize>) {
     let all = table.column_iter_mut().skip(columns.start);
     for column in all.take(columns.len()) {
@@ -49,11 +49,11 @@ pub fn unbroken(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// The table as text. What is wider than the terminal is folded between columns: several tables one below the other, each
-/// with the first `keys` columns, so that no figure is broken.
+/// Returns the table as text. A table wider than the terminal is divided between columns into several tables, one
+/// below another. Each has the first `keys` columns, so that no figure is wrapped.
 pub fn folded(table: &Table, keys: usize, width: Width) -> String {
     let widths = table.column_max_content_widths();
-    // A blank on either side; the last one is trimmed.
+    // One blank on each side; the last one is trimmed.
     let room = |column: usize| usize::from(widths[column]) + 2;
     let all: usize = (0..widths.len()).map(room).sum();
     let Some(width) = width.filter(|&width| all > usize::from(width) + 1) else {
@@ -81,7 +81,7 @@ pub fn folded(table: &Table, keys: usize, width: Width) -> String {
             let constraint = match column < keys {
                 true => Some(ColumnConstraint::ContentWidth),
                 false if !group.contains(&column) => Some(ColumnConstraint::Hidden),
-                // Alone it may be a sentence, which is broken at words.
+                // A single column may be a sentence, which is wrapped at words.
                 false if group.len() == 1 => None,
                 false => Some(ColumnConstraint::ContentWidth),
             };
@@ -95,7 +95,7 @@ pub fn folded(table: &Table, keys: usize, width: Width) -> String {
     parts.join("\n\n")
 }
 
-/// A sentence after `head`, broken at spaces; further lines are indented as far as the first.
+/// Returns a sentence after `head`, wrapped at spaces; further lines are indented to the same column as the first.
 pub fn paragraph(head: &str, text: &str, width: Width) -> String {
     let indent = head.chars().count();
     let room = match width {
@@ -130,7 +130,7 @@ mod tests {
             paragraph("• ", text, Some(24)),
             "• one two three four\n  five six seven"
         );
-        // A word that fits no line stands alone.
+        // A word longer than a line has its own line.
         let path = "/a/path/that/is/longer/than/the/line";
         assert_eq!(
             paragraph("at ", &format!("x {path} y"), Some(10)),
@@ -138,7 +138,7 @@ mod tests {
         );
     }
 
-    /// Every figure is there once and whole, each part has the keys, and no line is wider than the terminal.
+    /// Every figure appears once and whole, each part has the key columns, and no line is wider than the terminal.
     #[test]
     fn a_table_of_figures_is_folded_between_columns() {
         let mut table = table(None);

@@ -1,6 +1,6 @@
-//! Files of TOML: their text with places, and a cursor over one table, which gathers every problem instead of stopping
-//! at the first, and reports keys that nobody asked for. Values here are plain; the catalogue's, which have kinds and
-//! sources and may come from a family's file, have a cursor of their own.
+//! TOML files: their text with places, and a cursor over one table. The cursor collects all problems instead of
+//! stopping at the first, and reports keys that no getter has read. Values here are plain. The values of the
+//! catalogue have kinds and sources and may come from a family's file; they have a cursor of their own.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,17 +11,17 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use crate::problem::{Place, Problem, Problems, nearest};
 
-/// One file at hand.
+/// Text of one file.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// Its path, as messages name it.
+    /// Path of the file, for messages.
     pub origin: String,
-    /// Its text.
+    /// Content of the file.
     pub text: Arc<str>,
 }
 
 impl SourceFile {
-    /// A problem at these bytes of the file, or with the whole of it.
+    /// Returns a problem at these bytes of the file, or with the whole file.
     pub fn problem(&self, at: Option<Range<usize>>, what: String, help: Option<String>) -> Problem {
         let place = at.map_or(Place::Whole, |range| Place::Text {
             text: Arc::clone(&self.text),
@@ -36,10 +36,10 @@ impl SourceFile {
     }
 }
 
-/// The document of a file.
+/// Parses the document of a file.
 ///
 /// # Errors
-/// It is not TOML.
+/// The file is not TOML.
 pub fn parse(file: &SourceFile) -> Result<Document<&str>, Problems> {
     Document::parse(&*file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', "; ");
@@ -51,33 +51,33 @@ pub fn parse(file: &SourceFile) -> Result<Document<&str>, Problems> {
     })
 }
 
-/// Where an item is: its value's place, or its key's (a table made by dotted keys has no place of its own).
+/// Returns the place of an item: of its value, or of its key (a table made by dotted keys has no place of its own).
 pub fn span_of(table: &dyn TableLike, key: &str, item: &Item) -> Option<Range<usize>> {
     item.span().or_else(|| key_span(table, key))
 }
 
-/// Words in backquotes, with commas.
+/// Joins words in backquotes, with commas.
 pub fn quoted(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     words.join(", ")
 }
 
-/// Where a key is.
+/// Returns the place of a key.
 pub fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
     table.get_key_value(key).and_then(|(key, _)| key.span())
 }
 
-/// A key that nobody asked for.
+/// A key that no getter has read.
 pub struct Stranger {
-    /// The key.
+    /// Name of the key.
     pub key: String,
-    /// Where it is.
+    /// Place of the key.
     pub at: Option<Range<usize>>,
-    /// What was meant perhaps, or what could stand there.
+    /// A similar known key, or the list of allowed keys.
     pub help: String,
 }
 
-/// The keys of a table that are not among those asked for.
+/// Returns the keys of a table that are not in `asked`.
 pub fn strangers(table: &dyn TableLike, asked: &BTreeSet<String>) -> Vec<Stranger> {
     let unknown = table.iter().filter(|(key, _)| !asked.contains(*key));
     unknown
@@ -95,16 +95,16 @@ pub fn strangers(table: &dyn TableLike, asked: &BTreeSet<String>) -> Vec<Strange
         .collect()
 }
 
-/// One file at hand, with what is wrong with it.
+/// One file with its problems.
 pub struct Page<'a> {
-    /// The file.
+    /// Text of the file.
     pub file: &'a SourceFile,
-    /// What is wrong with it.
+    /// Problems found so far.
     pub problems: RefCell<Vec<Problem>>,
 }
 
 impl<'a> Page<'a> {
-    /// A file with which nothing is wrong yet.
+    /// Creates a page without problems.
     pub fn new(file: &'a SourceFile) -> Page<'a> {
         Page {
             file,
@@ -126,21 +126,21 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Tables of a list of them, each with where it stands.
+/// Tables of a list, each with its place.
 pub type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
 
-/// A cursor over one table. See the head of this file.
+/// A cursor over one table; see the module description.
 pub struct Cursor<'a> {
     page: &'a Page<'a>,
     table: &'a dyn TableLike,
-    /// What messages call the table.
+    /// Name of the table in messages.
     name: String,
     at: Option<Range<usize>>,
     asked: BTreeSet<String>,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over a table, which messages call `name`; `at` is its place.
+    /// Creates a cursor over a table that messages call `name`; `at` is its place.
     pub fn new(
         page: &'a Page<'a>,
         name: impl Into<String>,
@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Where the value of a key is, or the table if there is no such key.
+    /// Returns the place of a key's value, or of the table if the key is absent.
     pub fn place(&self, key: &str) -> Option<Range<usize>> {
         self.table
             .get(key)
@@ -181,18 +181,18 @@ impl<'a> Cursor<'a> {
         self.page.wrong(at, what, help);
     }
 
-    /// Whether the key is there.
+    /// Checks whether the key is present.
     pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
-    /// The item of a key, if it is there.
+    /// Returns the item of a key; `None` if the key is absent.
     pub fn item(&mut self, key: &'static str) -> Option<&'a Item> {
         self.asked.insert(key.to_owned());
         self.table.get(key)
     }
 
-    /// The value of a key, if it is there and a value.
+    /// Returns the value of a key; `None` if the key is absent or not a value.
     pub fn value(&mut self, key: &'static str) -> Option<&'a Value> {
         let item = self.item(key)?;
         if item.as_value().is_none() {
@@ -201,7 +201,7 @@ impl<'a> Cursor<'a> {
         item.as_value()
     }
 
-    /// A text, if the key is there.
+    /// Reads an optional text.
     pub fn maybe_text(&mut self, key: &'static str) -> Option<String> {
         let value = self.value(key)?;
         match value.as_str() {
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// Reads a required text.
     pub fn text(&mut self, key: &'static str) -> String {
         if !self.table.contains_key(key) {
             self.asked.insert(key.to_owned());
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
         self.maybe_text(key).unwrap_or_default()
     }
 
-    /// A list of texts, or one text for a list of one; empty if the key is absent.
+    /// Reads a list of texts, or one text as a list of one; empty if the key is absent.
     pub fn texts(&mut self, key: &'static str) -> Vec<String> {
         let Some(value) = self.value(key) else {
             return Vec::new();
@@ -243,7 +243,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A whole number within `range`, if the key is there.
+    /// Reads an optional whole number within `range`.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -261,7 +261,7 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// The tables of `[[key]]`; none if the key is absent.
+    /// Returns the tables of `[[key]]`; none if the key is absent.
     pub fn tables(&mut self, key: &'static str) -> Tables<'a> {
         let Some(item) = self.item(key) else {
             return Vec::new();
@@ -278,7 +278,7 @@ impl<'a> Cursor<'a> {
             .collect()
     }
 
-    /// Keys and values of a table of values, if the key is there.
+    /// Returns keys and values of an optional table of values.
     pub fn pairs(&mut self, key: &'static str) -> Vec<(String, &'a Value)> {
         let Some(item) = self.item(key) else {
             return Vec::new();
@@ -303,7 +303,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl Drop for Cursor<'_> {
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that no getter has read.
     fn drop(&mut self) {
         for unknown in strangers(self.table, &self.asked) {
             let what = format!("{}: unknown key `{}`", self.name, unknown.key);

@@ -1,6 +1,6 @@
-//! Words around figures: lists.
+//! Lists as text.
 
-/// `A, B and C`.
+/// Joins names: `A, B and C`.
 pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     let joined = |names: &[S]| names.iter().map(S::as_ref).collect::<Vec<_>>().join(", ");
     match names {

@@ -149,7 +149,7 @@ impl Thread {
         }
     }
 
-    /// Starts the thread.
+    /// Starts to run at `now`.
     pub(crate) fn start(&mut self, now: Time, job: &Job) {
         self.stage = Stage::Running;
         self.started = now;

@@ -1,6 +1,6 @@
-//! At the end of a pass over its range a job of fio's waits for all I/Os in flight and counts them together: seen in the
-//! log of fio 3.33 with `--size=256m --bs=128k --iodepth=32 --loops=2`, where the last 32 of each pass take up to twice as
-//! long as the others.
+//! At the end of a pass over its range, a job of fio waits for all outstanding I/Os and counts them together.
+//! Observed in the log of fio 3.33 with `--size=256m --bs=128k --iodepth=32 --loops=2`: the last 32 I/Os of each pass
+//! take up to twice as long as the others.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ use workload::job::{Extent, Job};
 
 const SERVICE: Span = Span::from_us(10);
 
-/// What a job on a drive that does one I/O after the other counts at each completion: the sum of latencies, microseconds.
+/// Returns the sum of latencies at each completion, in microseconds, of a job on a drive that serves one I/O after
+/// another.
 fn latencies(job: Job) -> Vec<u64> {
     let jobs = [job];
     let capacity = Capacity {
@@ -71,13 +72,13 @@ fn job(time_based: bool) -> Job {
 fn the_last_of_a_pass_are_counted_together_and_the_next_begins_with_an_empty_queue() {
     let mut pass = vec![10, 20, 30];
     pass.extend([40; 9]);
-    // 70, 60, 50 and 40: each waits for the last.
+    // 70, 60, 50 and 40 µs: each I/O waits for the last.
     pass.extend([0, 0, 0, 220]);
     let twice = [pass.clone(), pass].concat();
     assert_eq!(latencies(job(false)), twice);
 }
 
-/// fio goes over its range again without a pause where time ends the job.
+/// fio repeats its range without a pause if time ends the job.
 #[test]
 fn a_job_that_time_ends_knows_no_passes() {
     let found = latencies(job(true));

@@ -1,4 +1,4 @@
-//! Reading traces: the samples of the shared folder, round trips through every format, what is refused and how.
+//! Trace readers: the samples of the shared folder, round trips through every format, and refused inputs.
 
 #[path = "trace/write.rs"]
 mod write;
@@ -12,7 +12,7 @@ use text::problem::Place;
 use workload::trace::{self, FORMATS, Format, Options, Trace};
 use write::{Io, Keeps, WRITERS};
 
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+/// Prints that a test is skipped, to a stream that the test harness does not capture (it captures `eprintln!`).
 macro_rules! skip {
     ($($what:tt)*) => {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
@@ -152,7 +152,7 @@ fn ios() -> impl Strategy<Value = Vec<Io>> {
         volume,
         latency_us,
     });
-    // Gaps become times; sectors are made different, so that a completion belongs to one issue.
+    // Gaps become times. Sectors are made distinct, so that a completion belongs to one issue.
     prop::collection::vec(io, 1..60).prop_map(|mut ios| {
         let mut now = 0;
         for (index, io) in ios.iter_mut().enumerate() {
@@ -173,7 +173,7 @@ fn check(name: &str, keeps: Keeps, ios: &[Io], trace: &Trace) -> Result<(), Test
         prop_assert_eq!(got.arrival_ns, ticks(io.at_us) - ticks(ios[0].at_us));
         prop_assert_eq!(got.op, if io.write { Op::Write } else { Op::Read });
         if keeps.files {
-            // Within its extent of 8 MiB it lies where the file has it.
+            // The offset within its extent of 8 MiB is preserved.
             prop_assert_eq!(got.offset % (8 << 20), io.sector * 512 % (8 << 20));
         } else {
             prop_assert_eq!(got.offset, io.sector * 512);
@@ -194,14 +194,15 @@ fn check(name: &str, keeps: Keeps, ios: &[Io], trace: &Trace) -> Result<(), Test
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Written, then read back under its own name, under none (by content), and compressed.
+    /// A written trace is read back: with its format named, with detection from the content, and compressed.
     #[test]
     fn what_is_written_is_read(ios in ios()) {
         for &(name, keeps, writer) in WRITERS {
             let bytes = writer(&ios);
             check(name, keeps, &ios, &read_as(name, &bytes).unwrap())?;
             for bytes in [write::gzip(&bytes), write::xz(&bytes), bytes] {
-                // A second or two of the whole-second clock may look like DiskSim's; nothing else may be mistaken.
+                // One or two seconds of a clock with whole seconds may look like DiskSim's format; no other confusion
+                // is allowed.
                 check(name, keeps, &ios, &read(&bytes, &Options::default()).unwrap())?;
             }
         }
@@ -251,13 +252,13 @@ const WRITE: Io = Io {
     latency_us: 9,
 };
 
-/// The round trips above are those of all formats that mean something of their own, and users read of each.
+/// The round trips above cover all formats with a meaning of their own, and the documentation describes each.
 #[test]
 fn every_format_is_tested_and_documented() {
     let documents = include_str!("../../../docs/traces.md");
     for format in FORMATS {
         let name = format.name;
-        // One has the reader of another, and one has no layout of its own: see the test of columns.
+        // One format has the reader of another, and one has no layout of its own: see the test of columns.
         let alone = ["ssdsim", "csv"];
         let written = alone.contains(&name) || WRITERS.iter().any(|(writer, ..)| *writer == name);
         assert!(written, "{name} has no writer in tests/trace/write.rs");
@@ -268,7 +269,7 @@ fn every_format_is_tested_and_documented() {
     }
 }
 
-/// The message for one malformed trace of a format.
+/// Returns the message for a malformed trace of a format.
 fn refused(format: &str, bytes: &[u8]) -> String {
     read_as(format, bytes).expect_err("must be refused")
 }
@@ -372,7 +373,7 @@ error: t: byte 51: the magic number of an event is missing: found 0x65610006
 fn what_cannot_be_told_is_refused() {
     let refused = |bytes: &[u8]| read(bytes, &Options::default()).expect_err("must be refused");
     let mut messages = Vec::new();
-    // Whole milliseconds of DiskSim, or nanoseconds 40 apart?
+    // These could be whole milliseconds of DiskSim, or nanoseconds with distances of 40.
     let close: String = (0..20)
         .map(|index| format!("{} 0 {} 8 1\n", index * 40, index * 8))
         .collect();
@@ -402,7 +403,7 @@ error: t: the compressed data ends too early, after 32 bytes of content: the fil
 error: t: the compressed data ends too early, after 4158 bytes of content: the file is truncated
 error: t: holds no request (read as fio iolog)
 "#);
-    // Named, it is read.
+    // With the format named, it is read.
     assert_eq!(
         read_as("mqsim", close.as_bytes()).unwrap().records[1].arrival_ns(),
         40
@@ -525,8 +526,8 @@ fn blktrace_of_a_big_endian_machine_is_read() {
     assert_eq!(big.volumes, ["259,1"]);
 }
 
-/// Small traces for the fuzz targets to start from. To write them anew after a change of the writers:
-/// `DRIVELAB_WRITE_SEEDS=1 cargo test -p drivelab-workload --test trace_formats seeds`.
+/// Small traces as seeds for the fuzz targets. To rewrite them after a change of the writers: `DRIVELAB_WRITE_SEEDS=1
+/// cargo test -p drivelab-workload --test trace_formats seeds`.
 #[test]
 fn the_fuzz_seeds_are_what_the_writers_write_and_are_read() {
     let dir = PathBuf::from(concat!(
@@ -558,7 +559,7 @@ fn the_fuzz_seeds_are_what_the_writers_write_and_are_read() {
         }
         let seed =
             std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // Compressed bytes may differ between versions of the compressor; what they hold may not.
+        // Compressed bytes may differ between versions of the compressor; their content may not.
         let trace = read(&seed, &Options::default()).unwrap();
         assert_eq!(
             trace.records,

@@ -1,4 +1,5 @@
-//! Traces as their publishers and tools write them: example lines of their descriptions, and what only some have.
+//! Traces as their publishers and tools write them: example lines from their documentation, and variants of some
+//! formats.
 
 use model::{Op, Span};
 use workload::replay::Pace;
@@ -12,7 +13,7 @@ fn told(text: &str) -> Trace {
     read(text.as_bytes(), &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Arrival in us, what, first byte, bytes, response in us.
+/// Arrival in µs, operation, first byte, bytes, response time in µs.
 type Row = (u64, Op, u64, u32, Option<f64>);
 
 fn rows(trace: &Trace) -> Vec<Row> {
@@ -25,7 +26,7 @@ fn rows(trace: &Trace) -> Vec<Row> {
     trace.records.iter().map(row).collect()
 }
 
-/// Written by fio 3.33 with `--rw=randrw --fsync=4 --thinktime=1000 --write_iolog`, but for the file's name.
+/// Written by fio 3.33 with `--rw=randrw --fsync=4 --thinktime=1000 --write_iolog`; only the file's name was changed.
 #[test]
 fn a_log_that_fio_wrote_is_read() {
     let log = b"fio version 3 iolog
@@ -44,7 +45,7 @@ fn a_log_that_fio_wrote_is_read() {
         .iter()
         .map(|record| (record.arrival_ns() / 1_000, record.op()))
         .collect();
-    // The sync is a flush of the drive; its offset and length mean nothing.
+    // The sync is a flush of the drive; its offset and length have no meaning.
     let expected = [
         (0, Op::Read),
         (1_271, Op::Read),
@@ -68,7 +69,7 @@ fn a_log_without_times_has_an_order_only() {
     assert!(told("fio version 3 iolog\n0 /f add\n0 /f read 0 4096\n").timed);
 }
 
-/// The examples of the README of alibaba/block-traces, in one row.
+/// The examples in the README of alibaba/block-traces, one after another.
 #[test]
 fn alibabas_example_is_read() {
     let trace = told("0,R,126703644672,4096,1577808000000626\n9,W,0,512,1577808000001626\n");
@@ -92,7 +93,7 @@ fn fius_example_is_read() {
     assert_eq!(rows(&trace), wanted);
 }
 
-/// The example of Baleen's README: "a request made for Block 310 starting at byte 262144 of size 4325376".
+/// The example in Baleen's README: "a request made for Block 310 starting at byte 262144 of size 4325376".
 #[test]
 fn baleens_example_is_read() {
     let trace = told("310 262144 4325376 1572074461.57806 1 24 3 5\n");
@@ -100,7 +101,8 @@ fn baleens_example_is_read() {
     assert_eq!(rows(&trace), [(0, Op::Read, 262_144, 4_325_376, None)]);
 }
 
-/// A block is its id and its shard; each has 8 MiB where it was first touched, a host a drive of its own.
+/// A block is identified by its id and its shard. Each has 8 MiB, placed in the order of the first access; a host is
+/// a separate drive.
 #[test]
 fn metas_blocks_lie_in_the_order_of_their_first_touch() {
     let text = "op_time,block_id,block_id_size,io_size,io_offset,user_name,user_namespace,op_name,op_count,host_name,rs_shard_id\n\
@@ -121,7 +123,7 @@ fn metas_blocks_lie_in_the_order_of_their_first_touch() {
     assert_eq!(notes, [1, 1], "{:?}", trace.notes);
 }
 
-/// Reads that the cache had never reach the disk.
+/// Reads that hit the cache never reach the disk.
 #[test]
 fn googles_rows_are_what_the_disk_is_asked() {
     let names = "filename,file_offset,application,c_time,io_zone,redundancy_type,op_type,service_class,from_flash_cache,\
@@ -147,7 +149,7 @@ fn googles_rows_are_what_the_disk_is_asked() {
     );
 }
 
-/// As bcc prints it: times are those of completion, and what was issued first comes first.
+/// Output of bcc: times are completion times, and the request issued first comes first.
 #[test]
 fn bccs_biosnoop_is_read() {
     let text = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
@@ -169,7 +171,7 @@ fn bccs_biosnoop_is_read() {
     ");
 }
 
-/// Flushes, trims, force unit access, a requeue, a command that is no I/O, and the summary, as blkparse(1) has them.
+/// Flushes, trims, FUA, a requeue, a command without I/O, and the summary, as in blkparse(1).
 #[test]
 fn blkparse_prints_more_than_reads_and_writes() {
     let text = "Input file sda.blktrace.0 added\n\
@@ -243,7 +245,7 @@ fn any_text_is_read_by_its_columns() {
         (0, Op::Write, 12_288, 4096, None),
     ];
     assert_eq!((rows(&trace), trace.timed), (wanted.to_vec(), false));
-    // Semicolons, and a mistake further down.
+    // Semicolons, and an error in a later line.
     let refused = read(
         b"1;R;0;512\n2;R;x;512\n",
         &by("time=1,op=2,offset=3,size=4", Some("ms")),

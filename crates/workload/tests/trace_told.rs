@@ -1,4 +1,5 @@
-//! Traces as text: tracepoints as three tracers print them, columns with commas, what a file was taken for, what is no trace.
+//! Traces as text: tracepoints as printed by three tracers, columns with commas, the reason for a detected format,
+//! and files that are not traces.
 
 use model::{Op, Span};
 use workload::trace::{self, Format, Options, Trace};
@@ -19,12 +20,12 @@ fn read_as(format: &str, bytes: &[u8]) -> Result<Trace, String> {
     )
 }
 
-/// The message for a malformed trace of a format.
+/// Returns the message for a malformed trace of a format.
 fn refused(format: &str, bytes: &[u8]) -> String {
     read_as(format, bytes).expect_err("must be refused")
 }
 
-/// What ftrace, trace-cmd report and perf script print of one read, with the sizes of 16 KiB at sector 80986528.
+/// Output of ftrace, trace-cmd report and perf script for one read of 16 KiB at sector 80986528.
 #[test]
 fn tracepoints_read_alike_whoever_prints_them() {
     let ftrace = "# tracer: nop\n\
@@ -79,7 +80,7 @@ fn a_comma_within_a_column_separates_no_others() {
     }
 }
 
-/// Files that people give to `replay` and that hold no block requests are called by their name.
+/// Files that users pass to `replay` although they contain no block requests are named in the message.
 #[test]
 fn what_is_no_block_trace_is_named() {
     for (text, part) in [
@@ -104,7 +105,8 @@ fn what_is_no_block_trace_is_named() {
     assert!(said.contains("is UTF-16"), "{said}");
 }
 
-/// Five columns of whole numbers are many things: it is said what they were taken for, and doubted where that makes no sense.
+/// Five columns of whole numbers fit many formats: the reader reports its choice, and doubts it if the values are
+/// implausible.
 #[test]
 fn a_guessed_format_gives_its_grounds_and_is_doubted() {
     let sane = read(b"1000 0 8 8 1\n2000 0 16 8 1\n", &Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Aerospike's certification test: what it is, its verdict, and its score.
+//! Aerospike's certification test (ACT): configuration, verdict, and score.
 
 mod score;
 pub(crate) mod tested;

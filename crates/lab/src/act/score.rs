@@ -1,5 +1,5 @@
-//! Looking for a load of Aerospike's test: the score, which is the highest load that passes, and the load at which a
-//! given share of reads is slow.
+//! Searches for a load of ACT: the score, which is the highest load that passes, and the load at which a given share
+//! of reads is slow.
 
 use text::problem::Problems;
 
@@ -9,13 +9,13 @@ use crate::outcome::Of;
 use crate::progress::{GoOn, each, to_the_end};
 use crate::scenario::{Scenario, Work};
 
-/// The highest load that is tried.
+/// Highest load of the search.
 const HIGHEST_LOAD: u32 = 10_000;
 
-/// The same scenario of the test at another load.
+/// Returns this scenario with another load of the test.
 ///
 /// # Errors
-/// The scenario's work is another.
+/// The scenario has other work than ACT.
 pub fn at_load(scenario: &Scenario, load: f64) -> Result<Scenario, Problems> {
     let test = test_of(scenario)?;
     let test = ActTest {
@@ -38,20 +38,20 @@ fn test_of(scenario: &Scenario) -> Result<&ActTest, Problems> {
     }
 }
 
-/// The test at this load, to its end.
+/// Runs the test at this load to its end.
 fn tested_at(lab: &Lab, scenario: &Scenario, load: f64) -> Result<Tested, Problems> {
     tested(lab, &at_load(scenario, load)?)
 }
 
-/// What only the test has of the outcome of its scenario.
+/// Runs the scenario and returns the results that only ACT has.
 ///
 /// # Errors
-/// As [`Lab::run`]; the scenario's work is another.
+/// As [`Lab::run`]; the scenario has other work than ACT.
 pub fn tested(lab: &Lab, scenario: &Scenario) -> Result<Tested, Problems> {
     tested_until(lab, scenario, &to_the_end)
 }
 
-/// As [`tested`], until it ends or is stopped.
+/// As [`tested`], until the test ends or is stopped.
 ///
 /// # Errors
 /// As [`tested`].
@@ -66,23 +66,23 @@ pub fn tested_until(lab: &Lab, scenario: &Scenario, go_on: GoOn<'_>) -> Result<T
     }
 }
 
-/// The highest load that passes, found by bisection, and the lowest that was seen to fail.
+/// The highest load that passes, found by bisection, and the lowest load that was observed to fail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// Multiples of 1x; 0 if not even that passes.
+    /// Multiple of 1x; 0 if 1x does not pass.
     pub load: u32,
-    /// The run at that load, or the failing one at 1x.
+    /// The run at this load, or the failing run at 1x.
     pub tested: Tested,
-    /// The run at the next higher load, which fails; none if the highest load passes.
+    /// The run at the next higher load, which fails; `None` if the highest load passes.
     pub fails: Option<(u32, Tested)>,
-    /// All loads that were tried, and whether they passed.
+    /// All loads that were run, and whether they passed.
     pub tried: Vec<(u32, bool)>,
 }
 
-/// Finds the score; `progress` is called after each round with the bounds that are left.
+/// Finds the score. `progress` is called after each round with the remaining bounds.
 ///
-/// It takes for granted that a drive that fails at one load fails at all higher ones. Two loads are tried at a time,
-/// on any number of cores, so the loads that are tried do not depend on those.
+/// Assumes that a drive that fails at one load fails at all higher loads. Two loads are run at a time, on any number
+/// of cores, so the loads do not depend on the number of cores.
 ///
 /// # Errors
 /// As [`tested`].
@@ -94,21 +94,21 @@ pub fn score(
     highest(lab, scenario, &|tested| tested.passes(), progress)
 }
 
-/// How near [`at_share`] comes to the share, as a part of it.
+/// Tolerance of [`at_share`], relative to the share.
 const NEAR: f64 = 0.01;
 
-/// Most loads that [`at_share`] tries between two whole multiples.
+/// Maximum number of loads that [`at_share`] runs between two whole multiples.
 const MOST_BETWEEN: u32 = 12;
 
-/// The run at the load at which `percent` of the reads take 1 ms or more: a load that was not published, from a share
-/// that was. Loads need not be whole multiples of 1x: only the program that writes ACT's configuration files makes
-/// them so.
+/// Returns the run at the load at which `percent` of the reads take 1 ms or more. This finds an unpublished load from
+/// a published share. Loads need not be whole multiples of 1x: only the program that writes ACT's configuration files
+/// makes them whole.
 ///
-/// It takes for granted that the share grows with the load. Near saturation a run's bursts differ with the smallest
-/// change of load, so the share that is found may be some percent off; the nearest is taken.
+/// Assumes that the share grows with the load. Near saturation, the bursts of a run change with the smallest change
+/// of load, so the share may deviate by several percent; the nearest run is returned.
 ///
 /// # Errors
-/// As [`tested`]; no load has so many slow reads, as where the thread that makes requests is the limit.
+/// As [`tested`]; no load has this share of slow reads, for example if the thread that makes requests is the limit.
 pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, Problems> {
     let share = |tested: &Tested| tested.worst()[0];
     let whole = highest(lab, scenario, &|tested| share(tested) < percent, &|_, _| {})?;
@@ -118,7 +118,7 @@ pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, 
     };
     let distance = |tested: &Tested| libm::log(share(tested).max(1e-9) / percent).abs();
     let mut ends = [f64::from(load) - 1.0, f64::from(load)];
-    // The bracket's own shares, from which the next load follows; nothing is slow at no load.
+    // Shares at the ends of the bracket, which determine the next load. At zero load no read is slow.
     let mut shares = [
         if load > 1 { share(&whole.tested) } else { 0.0 },
         share(&fails),
@@ -132,7 +132,7 @@ pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, 
             break;
         }
         let [low, high] = shares.map(|share| libm::log(share.max(percent * 1e-2)));
-        // Never nearer to an end than a tenth of the bracket: shares are no smooth line.
+        // At least a tenth of the bracket away from its ends, because the share is not a smooth function of the load.
         let part = ((libm::log(percent) - low) / (high - low)).clamp(0.1, 0.9);
         let load = ends[0] + (ends[1] - ends[0]) * part;
         let tested = tested_at(lab, scenario, load)?;
@@ -145,7 +145,7 @@ pub fn at_share(lab: &Lab, scenario: &Scenario, percent: f64) -> Result<Tested, 
     Ok(best)
 }
 
-/// The highest whole multiple of 1x for whose run `holds` is true.
+/// Returns the highest whole multiple of 1x for whose run `holds` is true.
 fn highest(
     lab: &Lab,
     scenario: &Scenario,
@@ -192,7 +192,7 @@ fn highest(
     })
 }
 
-/// The loads to try next, between one that passes and one that fails; equal if there is only one.
+/// Returns the next two loads between one that passes and one that fails; they are equal if there is only one.
 fn next_loads(passes: u32, fails: Option<u32>) -> Option<(u32, u32)> {
     match fails {
         None if passes >= HIGHEST_LOAD => None,

@@ -1,8 +1,9 @@
-//! What Aerospike's test is, what came out of a run of it, and its verdict by the test's rules.
+//! Configuration of an ACT run, its results, and its verdict by the rules of the test.
 //!
-//! 0.1 % take 64 ms. Beside these a run fails if it does not do the work it stands for: large reads, large writes or
-//! requests at less than 99 % of their rate. The program itself sees that only when a thread is ten seconds late, which
-//! a run of seconds never is; version 3.0 did not look at all.
+//! The rules limit the share of slow reads in each slice: less than 5 % may take 1 ms or more, less than 1 % 8 ms or
+//! more, and less than 0.1 % 64 ms or more. A run also fails if it does not reach its load: large reads, large writes
+//! or requests at less than 99 % of their rate. The program itself detects this only when a thread is ten seconds
+//! late, which cannot happen in a run of seconds. Version 3.0 did not check it.
 
 use std::fmt;
 
@@ -12,35 +13,36 @@ use statistics::{AnatomyBands, Histogram};
 use text::digits::digits;
 use workload::act::{Buckets, Config, Interval, KINDS, Kind, Stop};
 
-/// Most reads, in percent, that may take 2^n milliseconds or more: (n, percent).
+/// Limits on slow reads: (n, percent). The share of reads that take 2^n milliseconds or more must be below this
+/// percentage.
 pub const LIMITS: [(usize, f64); 3] = [(0, 5.0), (3, 1.0), (6, 0.1)];
 
-/// The part of a rate that counts as keeping it up.
+/// Minimum share of a rate that must be reached.
 const KEPT_UP: f64 = 0.99;
 
-/// The test, and by what it is judged.
+/// An ACT test with the parameters of its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActTest {
-    /// The test.
+    /// Configuration of the test program.
     pub config: Config,
-    /// Run before counting begins.
+    /// Time before counting starts.
     pub warm_up: Span,
-    /// The verdict looks at slices of this length; the whole run where that is shorter.
+    /// Length of the slices in the verdict; the whole run if it is shorter.
     pub slice: Span,
-    /// Whether large blocks may come at less than their rate: version 3.0, of 2017, did not look.
+    /// Whether large blocks may fall below their rate: version 3.0, of 2017, did not check.
     pub latency_only: bool,
 }
 
-/// What only this test has of an [`Outcome`](crate::Outcome).
+/// The part of an [`Outcome`](crate::Outcome) that only ACT has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
-    /// The test.
+    /// Configuration of the test.
     pub config: Config,
-    /// By [`Kind`].
+    /// Latencies by [`Kind`].
     pub latencies: [Histogram; KINDS],
-    /// Where the time of reads went, by band of latency; time in ACT's queues is [`model::Part::QueueSlot`].
+    /// Latency breakdown of reads, by band of latency; time in ACT's queues is [`model::Part::QueueSlot`].
     pub bands: AnatomyBands,
-    /// Report intervals, the last perhaps unfinished.
+    /// Report intervals; the last one may be incomplete.
     pub intervals: Vec<Interval>,
     /// Requests made in the counted time.
     pub requests: u64,
@@ -48,9 +50,9 @@ pub struct Tested {
     pub errors: u64,
     /// Length of the counted time.
     pub counted: Span,
-    /// Why the test ended itself early, and when after counting began.
+    /// Reason of an early end by ACT itself, and its time after counting started.
     pub stopped: Option<(Span, Stop)>,
-    /// Run before counting began.
+    /// Time before counting started.
     pub warm_up: Span,
     /// Length of a slice.
     pub slice: Span,
@@ -58,30 +60,30 @@ pub struct Tested {
     pub latency_only: bool,
 }
 
-/// Why a run fails.
+/// Reason why a run fails.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reason {
-    /// In some slice too many reads were this slow.
+    /// Too many reads of a slice were slow.
     Slow {
-        /// Milliseconds.
+        /// Latency limit in milliseconds.
         ms: u64,
-        /// Percent that took as long or longer.
+        /// Percentage of reads that took this long or longer.
         percent: f64,
     },
-    /// I/Os of this kind came at less than their rate.
+    /// I/Os of this kind fell below their rate.
     Behind {
-        /// Which.
+        /// Kind of I/O.
         kind: Kind,
-        /// A second.
+        /// Achieved rate per second.
         achieved: f64,
-        /// A second.
+        /// Required rate per second.
         asked: f64,
     },
-    /// Fewer requests were made than asked for: ACT's host is too slow, not the drive.
+    /// Fewer requests were generated than required: ACT's host is too slow, not the drive.
     Generator {
-        /// A second.
+        /// Achieved rate per second.
         achieved: f64,
-        /// A second.
+        /// Required rate per second.
         asked: f64,
     },
     /// ACT ended the test.
@@ -125,17 +127,17 @@ impl fmt::Display for Reason {
 }
 
 impl Tested {
-    /// Latencies of one kind.
+    /// Returns the latencies of one kind.
     pub fn latency(&self, kind: Kind) -> &Histogram {
         &self.latencies[kind as usize]
     }
 
-    /// I/Os of one kind a second.
+    /// Returns the I/Os per second of one kind.
     pub fn rate(&self, kind: Kind) -> f64 {
         self.latency(kind).count() as f64 / self.counted.seconds().max(1e-9)
     }
 
-    /// I/Os of one kind that the configuration asks for, a second.
+    /// Returns the I/Os per second of one kind that the configuration requires.
     pub fn asked(&self, kind: Kind) -> f64 {
         match kind {
             Kind::Read | Kind::RawRead => f64::from(self.config.record_reads_per_second()),
@@ -145,7 +147,7 @@ impl Tested {
         }
     }
 
-    /// Percent of all reads that took 2^`power` milliseconds or more.
+    /// Returns the percentage of all reads that took 2^`power` milliseconds or more.
     pub fn percent_over(&self, power: usize) -> f64 {
         let mut all = Buckets::default();
         for interval in &self.intervals {
@@ -154,14 +156,14 @@ impl Tested {
         percent(&all, power)
     }
 
-    /// By whole slice: percent of reads that took 2^n milliseconds or more, for n from 0 to 6.
+    /// Returns, for each whole slice, the percentage of reads that took 2^n milliseconds or more, for n from 0 to 6.
     pub fn slices(&self) -> Vec<[f64; 7]> {
         let every = self.config.report_interval.ns().max(1);
         let whole = (self.counted.ns() / every).max(1) as usize;
         let in_slice = (self.slice.ns().div_ceil(every) as usize).clamp(1, whole);
         let intervals = &self.intervals[..self.intervals.len().min(whole)];
         let slices = intervals.chunks(in_slice);
-        // As ACT's analysis does, an unfinished slice at the end is left out.
+        // As in ACT's analysis, an incomplete slice at the end is omitted.
         let slices = slices.filter(|slice| slice.len() == in_slice || whole < in_slice);
         slices
             .map(|slice| {
@@ -174,7 +176,7 @@ impl Tested {
             .collect()
     }
 
-    /// The worst of all slices.
+    /// Returns the worst values over all slices.
     pub fn worst(&self) -> [f64; 7] {
         let mut worst = [0.0; 7];
         for slice in self.slices() {
@@ -185,7 +187,7 @@ impl Tested {
         worst
     }
 
-    /// Why it fails; it passes if there is no reason.
+    /// Returns the reasons for a failure; the run passes if there are none.
     pub fn fails(&self) -> Vec<Reason> {
         let mut reasons = Vec::new();
         if let Some((_, stop)) = self.stopped {
@@ -201,7 +203,7 @@ impl Tested {
             }
         }
         let seconds = self.counted.seconds().max(1e-9);
-        // One I/O more or less at each end does not count.
+        // A difference of one I/O at each end does not count.
         let behind =
             |achieved: f64, asked: f64| (achieved * seconds + 2.0) < KEPT_UP * asked * seconds;
         for kind in [Kind::LargeRead, Kind::LargeWrite] {
@@ -236,7 +238,7 @@ impl Tested {
         reasons
     }
 
-    /// Whether it passes.
+    /// Checks whether the run passes.
     pub fn passes(&self) -> bool {
         self.fails().is_empty()
     }

@@ -1,4 +1,4 @@
-//! Devices to which faults happen keep the laws, and counts are reached at their times.
+//! Devices with faults obey the device laws, and counts are reached at the right times.
 
 use super::*;
 use model::conformance;
@@ -67,7 +67,7 @@ fn a_drive_with_rules_and_triggers_keeps_the_laws() {
     });
 }
 
-/// A mirror that copies completes nothing for clients: a member's count is reached in the middle of a long advance.
+/// A mirror that resyncs completes nothing for clients: a member reaches its count in the middle of a long advance.
 #[test]
 fn a_count_is_reached_at_its_time_however_far_a_device_may_advance() {
     use model::data::{CommandKind, Moment};

@@ -1,4 +1,4 @@
-//! A run of Aerospike's test.
+//! Runs ACT.
 
 use model::host::Engine;
 use model::{Device, Time};
@@ -12,11 +12,11 @@ use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::Scenario;
 
-/// Runs the test on a device whose clock begins at zero.
+/// Runs the test on a device whose clock starts at zero.
 ///
 /// # Errors
-/// The drive is too small for a large block, or has larger sectors than a record may be placed at; or nobody has said
-/// what the test costs on the host.
+/// The drive is too small for a large block, or its sectors are larger than the alignment of records; or the costs of
+/// the test on this host are unknown.
 pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! Jobs of a scenario: what each of their threads did.
+//! Runs the jobs of a scenario, and returns the results of each of their threads.
 
 use model::host::HostConfig;
 use model::{Device, Span};
@@ -12,7 +12,7 @@ use crate::play::{OfFiles, Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::Scenario;
 
-/// Runs the jobs on a device whose clock begins at zero.
+/// Runs the jobs on a device whose clock starts at zero.
 pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,
@@ -68,7 +68,7 @@ pub(crate) fn run(
     })
 }
 
-/// Refuses jobs whose submission queue a kernel thread is to poll on a host that does not say what that costs.
+/// Refuses jobs with a submission queue polled by a kernel thread, if the host does not specify its costs.
 fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
     let with = jobs.threads().find(|job| job.sq_poll);
     let (Some(job), None) = (with, &host.sq_poll) else {
@@ -87,7 +87,7 @@ fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
     Err(problems)
 }
 
-/// The files of jobs' threads, if there are any.
+/// Returns the files of the jobs' threads, if there are any.
 fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<OfFiles>, Problems> {
     let files: Vec<_> = jobs.threads().map(Job::file).collect();
     if files.iter().all(Option::is_none) {

@@ -1,4 +1,4 @@
-//! Each kind of work on a device: one file a kind.
+//! Runs each kind of work on a device: one file per kind.
 
 mod act;
 mod jobs;
@@ -14,11 +14,12 @@ use crate::scenario::{Scenario, Work};
 
 pub use trace::SPEEDS;
 
-/// Runs the work of a scenario on a drive. Flash and XPoint, which are asked for more than all others, have the whole way from
-/// workload to medium compiled for them; other drives, and a [`crate::Bench`]'s, share one (docs/decisions/0120).
+/// Runs the work of a scenario on a drive. For NAND and XPoint, the most frequent media, the whole path from workload
+/// to medium is compiled separately. Other drives, and those of a [`crate::Bench`], share one version
+/// (docs/decisions/0120).
 ///
 /// # Errors
-/// All of the work that does not fit it.
+/// Everything in the work that does not fit the drive.
 pub(crate) fn run_on_drive(
     drive: &mut Drive,
     scenario: &Scenario,
@@ -31,10 +32,10 @@ pub(crate) fn run_on_drive(
     }
 }
 
-/// Runs the work of a scenario on a device that is at hand, whose clock begins at zero.
+/// Runs the work of a scenario on an existing device, whose clock starts at zero.
 ///
 /// # Errors
-/// All of the work that does not fit it.
+/// Everything in the work that does not fit the device.
 pub(crate) fn run_on(
     device: impl Device,
     scenario: &Scenario,
@@ -43,7 +44,7 @@ pub(crate) fn run_on(
     run_struck(device, scenario, &TriggerLog::default(), go_on)
 }
 
-/// As [`run_on`], on a device that says which counts have triggered faults.
+/// As [`run_on`], on a device that reports which counts have triggered faults.
 ///
 /// # Errors
 /// As [`run_on`].

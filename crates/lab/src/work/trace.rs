@@ -1,4 +1,4 @@
-//! A trace of a scenario: what came out, with what was recorded next to it.
+//! Replays the trace of a scenario; returns the results together with the recorded values.
 
 use model::{Device, Span, Time};
 use statistics::ThreadOutcome;
@@ -11,13 +11,13 @@ use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::{Scenario, TraceReplay};
 
-/// Factors by which a trace can be sped up.
+/// Allowed speed factors of a trace.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
-/// The longest run: 100 years.
+/// Maximum duration of a run: 100 years.
 const LONGEST: Time = Time::from_ns(100 * 365 * 24 * 3_600 * 1_000_000_000);
 
-/// Threads that issue the requests.
+/// Returns the number of threads that issue the requests.
 fn thread_count(replay: &TraceReplay, cores: u16) -> u16 {
     let cores = cores.max(1);
     let count = replay.threads.unwrap_or(match replay.pace {
@@ -45,11 +45,11 @@ fn check(replay: &TraceReplay, workload: &Replay<'_>) -> Result<(), Problems> {
     Ok(())
 }
 
-/// Replays the trace on a device whose clock begins at zero.
+/// Replays the trace on a device whose clock starts at zero.
 ///
 /// # Errors
-/// The trace does not fit the drive (see [`Layout::new`]), the speed is outside [`SPEEDS`], or the replay takes longer
-/// than virtual time lasts.
+/// The trace does not fit the drive (see [`Layout::new`]), the speed is outside [`SPEEDS`], or the replay takes
+/// longer than the range of virtual time.
 pub(crate) fn run(
     device: impl Device,
     scenario: &Scenario,

@@ -1,11 +1,11 @@
-//! Problems as a person reads them: each with the line at fault and a mark under it, as compilers do.
+//! Renders problems for readers: each with the invalid line and a mark below it, as compilers do.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::{Place, Problem, Problems};
 
 impl Problems {
-    /// The problems as text for a terminal, with colours if asked.
+    /// Returns the problems as text for a terminal, optionally with colours.
     pub fn render(&self, colours: bool) -> String {
         let renderer = if colours {
             Renderer::styled()
@@ -41,7 +41,7 @@ fn group(problem: &Problem) -> Group<'_> {
     group
 }
 
-/// The range cut to the text and moved outwards to whole characters.
+/// Cuts the range to the text and extends it to whole characters.
 fn within(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
     let start = text.floor_char_boundary(range.start.min(text.len()));
     let end = text.ceil_char_boundary(range.end.clamp(start, text.len()));

@@ -76,7 +76,7 @@ pub enum Fault {
     Dies,
     /// Member: answers again, with the data on its medium.
     Returns,
-    /// Member: from this time on, acknowledges flushes and FUA writes without executing them.
+    /// Member: acknowledges all later flushes and FUA writes without executing them.
     Lies,
     /// Member: the next write fails.
     FailsWrite,

@@ -1,8 +1,8 @@
 //! The values of fio's options: sizes, times, percentages, lists by direction, ranges.
 //!
 //! Values are read as in fio 3.33 (its HOWTO, "Parameter types", and its observed behaviour for undocumented cases),
-//! with one difference: input that fio truncates without a message (`1.5k` becomes one byte, `60sec` becomes 60
-//! microseconds) is an error here.
+//! with one difference. fio truncates some inputs without a message (`1.5k` becomes one byte, `60sec` becomes 60
+//! microseconds). Such inputs are errors here.
 
 use model::Span;
 

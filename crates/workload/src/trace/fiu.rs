@@ -1,5 +1,5 @@
-//! FIU's traces (SyLab: IODedup, SRCMap and others): time in ns, process id, process, first sector of 512 B, sectors,
-//! W or R, major and minor number of the device, MD5 of the content, separated by blanks.
+//! FIU's traces (SyLab: IODedup, SRCMap and others), in columns separated by blanks. Columns: time in ns, process id,
+//! process, first sector of 512 B, sectors, W or R, major and minor number of the device, MD5 of the content.
 //!
 //! Not included: processes and content. Source: the layout in SyLab's README, as two public readers quote it (`[ts in
 //! ns] [pid] [process] [lba] [size in 512 Bytes blocks] [Write or Read] [major device number] [minor device number]

@@ -1,6 +1,7 @@
 //! Files that look like block traces but have another format: their name, and advice.
 //!
-//! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), bcc and bpftrace's tools.
+//! Sources: cache traces of Twitter (github.com/twitter/cache-trace) and Meta (CacheLib's kvcache), and the tools of
+//! bcc and bpftrace.
 
 use super::Head;
 use super::fields::Fields;

@@ -1,5 +1,5 @@
-//! Text of the kernel's tracepoints `block_rq_issue` and `block_rq_complete`, as ftrace (`trace`, `trace_pipe`), `trace-cmd report`
-//! and `perf script` print it.
+//! Text of the kernel's tracepoints `block_rq_issue` and `block_rq_complete`, as ftrace (`trace`, `trace_pipe`),
+//! `trace-cmd report` and `perf script` print it.
 //!
 //! Line: `TASK-PID [CPU] FLAGS SECONDS: EVENT: MAJOR,MINOR LETTERS BYTES (COMMAND) SECTOR + SECTORS ... [PROCESS]`. A
 //! completion has no bytes. The text before the event, except its time, differs between tracers, and the event's name

@@ -1,9 +1,9 @@
-//! Writes traces, one function a format: what the readers are tested against.
+//! Trace writers, one function per format: inputs for the tests of the readers.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// One request, in the units all formats can hold: microseconds, sectors.
+/// One request, in units that all formats can represent: microseconds, sectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Io {
     pub(crate) at_us: u64,
@@ -23,20 +23,20 @@ impl Io {
     }
 }
 
-/// What a format keeps of an [`Io`].
+/// The properties of an [`Io`] that a format preserves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keeps {
     pub(crate) volume: bool,
     pub(crate) latency: bool,
-    /// Nanoseconds to a tick of its clock.
+    /// Nanoseconds per tick of its clock.
     pub(crate) tick_ns: u64,
-    /// It names files, and where they lie is the reader's choice.
+    /// Whether the format names files, which the reader places.
     pub(crate) files: bool,
 }
 
 pub(crate) type Writer = fn(&[Io]) -> Vec<u8>;
 
-/// Name on the command line, what it keeps, and how to write it. (Two of vscsi, iolog and meta: their
+/// Name on the command line, preserved properties, and writer. (Two entries each for vscsi, iolog and meta: their
 /// versions.)
 pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
     (
@@ -346,7 +346,7 @@ pub(crate) fn spc(ios: &[Io]) -> Vec<u8> {
     })
 }
 
-/// One event of blktrace; `action` has the kind of request in its high half.
+/// Writes one event of blktrace; `action` has the kind of request in its high half.
 pub(crate) fn event(out: &mut Vec<u8>, time_ns: u64, io: &Io, action: u32) {
     out.extend(0x6561_7407u32.to_le_bytes());
     out.extend(0u32.to_le_bytes());
@@ -362,7 +362,7 @@ pub(crate) fn event(out: &mut Vec<u8>, time_ns: u64, io: &Io, action: u32) {
     out.extend(b"abc");
 }
 
-/// Issues and completions in order of time, each with a payload to be passed over.
+/// Writes issues and completions in order of time, each with a payload that the reader skips.
 pub(crate) fn blktrace(ios: &[Io]) -> Vec<u8> {
     let mut events: Vec<(u64, usize, u32)> = Vec::new();
     for (index, io) in ios.iter().enumerate() {
@@ -370,7 +370,7 @@ pub(crate) fn blktrace(ios: &[Io]) -> Vec<u8> {
         events.push((io.at_us, index, kind | 7));
         events.push((io.at_us + io.latency_us, index, kind | 8));
     }
-    // Stable: requests at one time stay in order, and each issue comes before its own completion.
+    // A stable sort: simultaneous requests stay in order, and each issue comes before its own completion.
     events.sort_by_key(|&(at, _, _)| at);
     let mut out = Vec::new();
     for (at_us, index, action) in events {
@@ -391,7 +391,7 @@ pub(crate) fn alicloud(ios: &[Io]) -> Vec<u8> {
     })
 }
 
-/// A process in three has a blank in its name.
+/// Writes FIU's format; one process in three has a blank in its name.
 pub(crate) fn fiu(ios: &[Io]) -> Vec<u8> {
     lines(ios, |io| {
         let process = ["gzip", "pdflush", "tmux: server"][io.sector as usize % 3];
@@ -406,7 +406,7 @@ pub(crate) fn fiu(ios: &[Io]) -> Vec<u8> {
     })
 }
 
-/// Blocks of 8 MiB.
+/// Returns block and offset, in blocks of 8 MiB.
 fn block(io: &Io) -> (u64, u64) {
     ((io.sector * 512) >> 23, (io.sector * 512) & ((8 << 20) - 1))
 }
@@ -455,7 +455,7 @@ pub(crate) fn google(ios: &[Io]) -> Vec<u8> {
     out
 }
 
-/// Issues and completions in order of time, what is passed over in between, and the summary.
+/// Writes issues and completions in order of time, lines in between that the reader skips, and the summary.
 pub(crate) fn blkparse(ios: &[Io]) -> Vec<u8> {
     let mut events: Vec<(u64, usize, char)> = Vec::new();
     for (index, io) in ios.iter().enumerate() {
@@ -483,7 +483,7 @@ pub(crate) fn blkparse(ios: &[Io]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// As ftrace prints it, with a task whose name has a blank.
+/// Writes the format of ftrace, with a task whose name contains a blank.
 pub(crate) fn ftrace(ios: &[Io]) -> Vec<u8> {
     let issues = ios.iter().map(|io| (io.at_us, io, false));
     let completions = ios.iter().map(|io| (io.at_us + io.latency_us, io, true));
@@ -502,7 +502,8 @@ pub(crate) fn ftrace(ios: &[Io]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// As libbpf-tools prints it, with the time in the queue. (The lines are in order of arrival here, not of completion.)
+/// Writes the format of libbpf-tools, with the time in the queue. (The lines are in order of arrival here, not of
+/// completion.)
 pub(crate) fn biosnoop(ios: &[Io]) -> Vec<u8> {
     let mut out =
         b"TIME(s)     COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(ms)\n"
@@ -574,14 +575,14 @@ pub(crate) fn iolog_3(ios: &[Io]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Compressed as gzip does.
+/// Compresses as gzip.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-/// Compressed as xz does.
+/// Compresses as xz.
 pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
     encoder.write_all(bytes).unwrap();

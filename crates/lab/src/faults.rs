@@ -1,9 +1,9 @@
 //! Faults of drives during a run: the faults of a script with their targets, and a device to which they happen at
 //! their times.
 //!
-//! Not included, and refused with a message: faults that are only visible in data (a lost, misdirected or rotten
-//! write, an unreadable sector, a flush without effect), and faults of connections and of the ambient air. `serve`
-//! and `prove` have them. A whole pool does not fail, only its members do.
+//! Not included, and refused with a message: faults that are only visible in data, and faults of connections and of
+//! the ambient air. `serve` and `prove` have them. Examples of the former are a lost, misdirected or rotten write, an
+//! unreadable sector, and a flush without effect. A whole pool does not fail, only its members do.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -179,7 +179,7 @@ fn one_drive(drive: &DriveConfig, member: Option<u16>) -> &DriveConfig {
 pub(crate) trait Vulnerable: Device {
     fn befall(&mut self, now: Time, member: Option<u16>, what: Hardship, draws: Draws);
 
-    /// Arms a trigger of a member, or of the drive itself. It counts commands from this time on.
+    /// Arms a trigger of a member, or of the drive itself. The trigger counts all later commands.
     fn arm(&mut self, member: Option<u16>, trigger: Trigger, number: u32, on_hit: OnHit);
 
     /// Returns the number of a trigger that was hit; each is returned once.

@@ -54,7 +54,7 @@ pub enum Work {
 /// Settings of a trace replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceReplay {
-    /// Trace to replay.
+    /// Requests to replay.
     pub trace: Arc<Trace>,
     /// Host path that its threads use.
     pub engine: Engine,

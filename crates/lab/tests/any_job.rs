@@ -1,5 +1,5 @@
-//! Any job that passes the checks runs to its end, issues what it says, stays in its range, and gives the same outcome
-//! again.
+//! Any job that passes the checks runs to its end, issues the configured I/Os, stays in its range, and gives the same
+//! outcome again.
 
 use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
@@ -176,7 +176,7 @@ proptest! {
             let done = [&thread.read, &thread.write, &thread.trim];
             let ios: u64 = done.iter().map(|one| one.ios).sum();
             if thread.latency_depth == Some(0) {
-                // Not even one in flight meets the target: the job ends then, as fio's does.
+                // Even depth 1 does not meet the target: the job ends, as in fio.
                 prop_assert!(ios <= IOS);
             } else {
                 prop_assert_eq!(ios, IOS);
@@ -186,7 +186,7 @@ proptest! {
             for one in done {
                 prop_assert_eq!(one.latency.count(), one.ios);
                 prop_assert_eq!(one.series.iter().map(|interval| interval.ios).sum::<u64>(), one.ios);
-                // Little: the time that I/Os were in flight fits under the depth.
+                // Little's law: the total time of outstanding I/Os is at most the depth times the run time.
                 let in_flight = one.latency.mean_ns() * one.ios as f64;
                 let room = thread.ended.since(thread.started).ns() as f64 * f64::from(job.iodepth);
                 prop_assert!(in_flight <= room * (1.0 + 1e-9));

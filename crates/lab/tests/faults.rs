@@ -1,4 +1,5 @@
-//! What befalls drives in a run: nothing changes until it does; a pool goes on as its tiers promise; phases tell it.
+//! Faults of drives in a run: nothing changes before a fault, a pool continues as its tiers guarantee, and phases
+//! show the effect.
 
 use lab::faults::Befalls;
 use lab::{Lab, Machine, Outcome, Phase, Scenario, Work};
@@ -7,7 +8,7 @@ use model::media::Precondition;
 use workload::faults::{Planned, script};
 use workload::job::{Extent, Job, Mix};
 
-/// Reads and writes at depth 8 for so long, with these faults: `MEMBER LINE` or `- LINE`.
+/// Returns a scenario with reads and writes at QD8 for this time, with these faults: `MEMBER LINE` or `- LINE`.
 fn scenario(drive: &str, ms: u64, faults: &[(Option<u16>, &str)]) -> Scenario {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let host = catalogue::host("xeon-2017").expect("built in");
@@ -69,7 +70,7 @@ fn a_fault_that_never_comes_changes_nothing() {
             ..never.clone()
         };
         assert!(plain == with, "{drive}");
-        // The phase is the run.
+        // The only phase is the whole run.
         let phase = &never.phases[0];
         let [read, write] = &phase.ways;
         let threads = &plain.threads;
@@ -101,9 +102,9 @@ fn a_mirror_goes_on_without_a_leg_and_copies_to_it_when_it_is_back() {
     assert_eq!(without.after, "a: dies");
     assert_eq!(before.failed + without.failed + back.failed, 0);
     assert_eq!(outcome.threads[0].read.errors, 0);
-    // Copying takes its part of both drives.
+    // The resync takes a share of both drives.
     assert!(iops(back) < 0.9 * iops(before), "{}", iops(back));
-    // Writes wait for what is copied: their slowest do.
+    // The slowest writes wait for the resync.
     let slowest = |phase: &Phase| phase.ways[1].latency.quantile(99.0);
     assert!(slowest(back) > slowest(before));
 }
@@ -130,7 +131,7 @@ fn a_stripe_without_a_member_fails_what_needs_it_until_it_returns() {
     assert!(iops(slow) < 0.4 * iops(before));
     let done: u64 = dead.ways.iter().map(|way| way.latency.count()).sum();
     let share = dead.failed as f64 / (done + dead.failed) as f64;
-    // Those that fail are answered at once, so that there are more of them.
+    // Failing I/Os are answered at once, so there are more of them.
     assert!((0.45..0.9).contains(&share), "{share}");
     let errors = |it: &lab::ThreadOutcome| it.read.errors + it.write.errors;
     let errors: u64 = outcome.threads.iter().map(errors).sum();
@@ -149,7 +150,7 @@ fn one_drive_is_slow_and_worn() {
     };
     assert_eq!(before.after, "the drive: 40 % used");
     let fastest = slow.ways[0].latency.min().expect("reads");
-    // Those that were inside when it began are answered before.
+    // Commands that were outstanding when the phase started complete earlier.
     assert!(fastest.us() > 1.0 && slow.ways[0].latency.quantile(50.0) > Some(Span::from_us(1000)));
     let used = outcome.gauge(model::Gauge::PercentageUsed).expect("told");
     assert!((40.0..40.1).contains(&used), "{used}");
@@ -176,7 +177,7 @@ fn what_a_run_cannot_have_is_refused_with_words() {
     assert!(!why(&one, None, "wear -1").is_empty());
 }
 
-/// What failed, and what was done, after the last fault that has struck.
+/// Returns the failed and the completed I/Os after the last fault.
 fn since_last(outcome: &Outcome) -> (u64, u64) {
     let last = outcome.phases.last().expect("a phase");
     let done = last.ways.iter().map(|way| way.latency.count()).sum();
@@ -213,7 +214,7 @@ fn the_write_of_a_number_fails_and_no_other() {
             panic!("{line}: {} phases", outcome.phases.len());
         };
         assert_eq!((before.failed, after.failed), (0, 1), "{line}");
-        // Eight are in flight at most.
+        // At most eight are outstanding.
         let written = before.ways[1].latency.count();
         assert!((92..100).contains(&written), "{line}: {written}");
         assert_eq!(outcome.threads[0].write.errors, 1, "{line}");
@@ -245,7 +246,7 @@ fn a_power_cut_by_count_ends_a_second_later_also_of_a_drive_alone() {
             panic!("{drive}: {} phases", outcome.phases.len());
         };
         assert_eq!(without.length(), Span::from_ms(1000), "{drive}");
-        // Those that the drive refused last are told when it is back.
+        // The drive's last refusals are reported after it is back.
         assert!(before.failed == 0 && back.failed <= 8, "{drive}");
         assert!(iops(back) > 1000.0, "{drive}");
         without.failed
@@ -278,7 +279,7 @@ fn a_rate_of_errors_is_that_and_follows_the_seed() {
 
 #[test]
 fn a_range_is_slow_or_fails_and_the_rest_is_as_before() {
-    // Half of what the job addresses.
+    // Half of the job's address range.
     let half = |words: &str| {
         let line = format!("{words} range 0..128MiB");
         run(&scenario("p4801x-100", 60, &[(None, &line)]))
@@ -295,7 +296,7 @@ fn a_range_is_slow_or_fails_and_the_rest_is_as_before() {
     assert!(writes.quantile(99.0) < Some(Span::from_ms(1)));
 }
 
-/// A mirror reads what one member cannot read from the other.
+/// If one member cannot read data, the mirror reads it from the other.
 #[test]
 fn a_mirror_hides_the_read_errors_of_one_member() {
     let faults = [(Some(0), "a: error-rate reads 0.2")];
@@ -306,7 +307,7 @@ fn a_mirror_hides_the_read_errors_of_one_member() {
     assert!(outcome.threads[0].read.errors > 0);
 }
 
-/// So many I/Os in order, one at a time: the same commands whatever the seed.
+/// Runs this number of sequential I/Os at QD1: the same commands for every seed.
 fn in_order(mix: Mix, ios: u64, line: &str, seed: u64) -> Outcome {
     let mut scenario = scenario("p4801x-100", 60, &[(None, line)]);
     scenario.seed = seed;

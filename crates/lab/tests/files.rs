@@ -1,4 +1,4 @@
-//! Jobs with files: etcd's loop on a RAM disk, whose times are known in closed form, and hosts that know no files.
+//! Jobs with files: etcd's loop on a RAM disk, whose times have a closed form, and hosts without files.
 
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
@@ -44,7 +44,7 @@ fn a_log_waits_for_its_data_and_its_commits_in_series() {
         wake: Span::from_us(2),
         ..FileCosts::default()
     };
-    // A RAM disk has no volatile cache: nothing is flushed.
+    // A RAM disk has no volatile cache, so nothing is flushed.
     for (filesystem, overwrite, sync) in [
         (Some(Filesystem::Ext4), false, SERVICE_US * 3.0 + 4.0),
         (Some(Filesystem::Xfs), false, SERVICE_US * 2.0 + 4.0),
@@ -54,7 +54,7 @@ fn a_log_waits_for_its_data_and_its_commits_in_series() {
         let outcome = run(Some(costs), log(filesystem, overwrite)).expect("it fits");
         let thread = &outcome.threads[0];
         let mean = |measured: &lab::Measured| measured.latency.mean_ns() / 1e3;
-        // None behind the last write, as in fio: the job has ended.
+        // No sync after the last write, as in fio: the job has ended.
         assert_eq!(thread.sync.ios, 1023);
         assert!(
             (mean(&thread.sync) / sync - 1.0).abs() < 1e-3,

@@ -1,5 +1,5 @@
-//! What each drive with NAND of the catalogue does with one mixed load, to the last nanosecond: a figure that a drive does not
-//! have changes nothing of it. Drives are shrunk, so that all of them run in a moment.
+//! Results of each NAND drive of the catalogue with one mixed load, to the nanosecond: a figure that a drive does not
+//! have must not change them. The drives are shrunk, so that all of them run in a short time.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use lab::{Lab, Machine, Scenario};
 use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{Job, Mix};
 
-/// Bytes of a drive that is run.
+/// Capacity of the shrunk drives in bytes.
 const BYTES: u64 = 16_000_000_000;
 const IOS: u64 = 6000;
 

@@ -1,11 +1,11 @@
-//! The hosts of the catalogue against the figures they were fitted to, and what follows from them unfitted.
+//! The hosts of the catalogue against the figures to which they were fitted, and against predicted figures.
 
 use lab::{Lab, Machine, Measured, Scenario};
 use model::host::{CompletionMode, Engine};
 use model::media::Precondition;
 use workload::job::{Job, Rate};
 
-/// 4 KiB random reads on a drive in a host.
+/// Runs 4 KiB random reads on a drive in a host.
 fn reads(drive: &str, host: &str, job: Job) -> Measured {
     reads_with(drive, host, job, |_| {})
 }
@@ -62,7 +62,7 @@ fn the_xeon_gives_one_thread_what_it_gave_fio() {
     );
     let saturated = reads("p4800x-375", "xeon-2017", depth(32));
     near(saturated.bytes_per_second(), 1.2e9, 0.02, "S4-116, fitted");
-    // Little's law over what fio sees: nearly the whole depth is in its latency.
+    // Little's law for latencies as fio measures them: they contain nearly the whole depth.
     let in_flight = saturated.iops() * saturated.latency.mean_ns() * 1e-9;
     assert!((31.0..=32.0).contains(&in_flight), "{in_flight}");
     // S4-117, predicted: saturated at a depth of 4 to 6.
@@ -94,8 +94,8 @@ fn polling_saves_one_or_two_microseconds() {
     }
 }
 
-/// S0-080 against S0-081: eight times the depth gives two and a half times the I/Os, because with few in flight every
-/// command traps into the monitor on the guest's one core.
+/// S0-080 against S0-081: eight times the depth gives 2.5 times the I/Os, because with few outstanding I/Os every
+/// command traps into the hypervisor on the guest's only core.
 #[test]
 fn a_guest_that_traps_for_every_command_is_bound_by_its_core() {
     let at = |qd, traps_always: bool| {
@@ -121,7 +121,7 @@ fn the_guest_under_esxi_is_as_slow_as_it_was() {
     near(iops(1), 33_448.0, 0.05, "S0-079, fitted");
     near(iops(4), 87_514.0, 0.05, "S0-080, fitted");
     near(iops(32), 220_421.0, 0.05, "S0-081, fitted");
-    // The same module without the virtual machine: most of QD1 is the path.
+    // This module without the virtual machine: the path is the largest part of QD1 latency.
     let bare = reads("optane-memory-16", "xeon-2017", depth(1))
         .latency
         .mean_ns();
@@ -131,8 +131,8 @@ fn the_guest_under_esxi_is_as_slow_as_it_was() {
     assert!(guest - bare > 15_000.0, "{guest} {bare}");
 }
 
-/// Decision 0024: an idle core of ESXi waits in C1 however long it waits, so a guest adds as much to a read of 80 us as to
-/// one of 10 us, and to a paced read no more than to one at full speed.
+/// Decision 0024: an idle core of ESXi waits in C1 for any length of time. A guest therefore adds as much to a read
+/// of 80 us as to one of 10 us, and no more to a rate-limited read than to one at full speed.
 #[test]
 fn a_guest_wakes_as_fast_from_a_long_wait_as_from_a_short_one() {
     let host = catalogue::host("esxi-nuc").expect("it is there").config;
@@ -158,7 +158,7 @@ fn a_guest_wakes_as_fast_from_a_long_wait_as_from_a_short_one() {
 
 #[test]
 fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
-    // S4's server with all 18 cores of its processors: its 16 were chosen so that none shares a queue.
+    // S4's server with all 18 cores of its processors: its 16 cores were selected so that none shares a queue.
     let queue_slot_ns = |drive: &str, cores: u16| {
         let drive = catalogue::drive(drive).expect("the drive is in the catalogue");
         let mut host = catalogue::host("xeon-2017").expect("it is").config;

@@ -1,4 +1,4 @@
-//! Whether the interval of a percentile holds what it promises on modelled drives, whose slow I/Os come in clusters.
+//! Coverage of percentile intervals on modelled drives, whose slow I/Os come in clusters.
 
 use lab::{Lab, Machine, Scenario};
 use model::host::HostConfig;
@@ -10,7 +10,7 @@ const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5];
 const SEEDS: u64 = 40;
 const IOS: u64 = 6_000;
 
-/// A drive of a few gigabytes, which is prepared at once; percent of reads; depth.
+/// Drives of a few gigabytes, with a short preconditioning; percentage of reads; depth.
 const LOADS: [(&str, u32, u32); 4] = [
     ("600p-256", 100, 16),
     ("p3700-1600", 70, 16),
@@ -18,13 +18,14 @@ const LOADS: [(&str, u32, u32); 4] = [
     ("p4800x-375", 0, 16),
 ];
 
-/// Few dies that all collect: how their collections lie to each other lasts for some 400,000 I/Os, so a run shorter than
-/// that has one of many possible tails, and its slices agree with each other. No interval of one run can know that
-/// (`docs/decisions/0043-histograms-and-intervals.md`). Here it is held that it gets no worse.
+/// A case with few dies that all collect garbage. The relative timing of their collections persists for about 400,000
+/// I/Os. A shorter run therefore has one of many possible tails, and its slices agree with each other. No interval
+/// from one run can show this (`docs/decisions/0043-histograms-and-intervals.md`). This test ensures that the
+/// coverage does not become worse.
 const FALLS_SHORT: (&str, u32, u32) = ("960evo-250", 0, 4);
 const OF_THOSE_THAT_FALL_SHORT: u64 = 24;
 
-/// Latencies of all I/Os of one seed.
+/// Returns the latencies of all I/Os with one seed.
 fn latencies(drive: &str, reads: u32, depth: u32, seed: u64) -> Histogram {
     let sheet = catalogue::drive(drive).expect("built in");
     let plan = Scenario::jobs(
@@ -51,7 +52,7 @@ fn latencies(drive: &str, reads: u32, depth: u32, seed: u64) -> Histogram {
     all
 }
 
-/// How many of the seeds have an interval that holds the percentile of all of them together, by percentile.
+/// Returns, by percentile, the number of seeds whose interval contains the percentile of all seeds together.
 fn coverage((drive, reads, depth): (&str, u32, u32)) -> Vec<(f64, u64)> {
     let runs: Vec<Histogram> = (1..=SEEDS)
         .map(|seed| latencies(drive, reads, depth, seed))
@@ -69,8 +70,8 @@ fn coverage((drive, reads, depth): (&str, u32, u32)) -> Vec<(f64, u64)> {
     PERCENTILES.map(held).to_vec()
 }
 
-/// Of 40 intervals of 95 % two miss; that more than eight do is one case in two thousand. Taken to be independent, the
-/// samples of the 600P's 99.5th percentile give intervals of which 26 miss.
+/// Of 40 intervals of 95 %, two miss on average; more than eight miss with a probability of 1/2000. If the samples
+/// are treated as independent, 26 of the intervals for the 99.5th percentile of the 600P miss.
 #[test]
 fn intervals_hold_the_truth_where_slow_ios_come_in_clusters() {
     let found = LOADS.map(|load| (load, coverage(load)));

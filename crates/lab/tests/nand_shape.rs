@@ -1,5 +1,5 @@
-//! The NAND drives of the catalogue have the shape that the sources describe. Rows are those of `figures.csv`; those
-//! that a parameter was fitted to are marked so. Tolerances are wide: what is held is the shape, not the last percent.
+//! The NAND drives of the catalogue behave as the sources describe. Row ids are those of `figures.csv`; rows to which
+//! a parameter was fitted are marked. Tolerances are wide: the test checks the shape, not the last percent.
 
 use lab::{Lab, Machine, Measured, Outcome, Scenario};
 use model::media::Precondition;
@@ -78,14 +78,14 @@ fn random_reads() {
         9_200.0,
         0.03,
     );
-    // S1-017: the P3700 is ahead through most of the sweep, its peak a little lower (fitted).
+    // S1-017: the P3700 is ahead through most of the sweep; its peak is slightly lower (fitted).
     assert!(reads("p3700-800", 4096, 32) > 1.1 * reads("9100max-2400", 4096, 32));
     assert!(reads("p3700-800", 4096, 64) < reads("9100max-2400", 4096, 64));
-    // S1-009: the Micron passes above 16 kB (fitted).
+    // S1-009: the Micron is ahead above 16 kB (fitted).
     assert!(reads("p3700-800", 16_384, 1) > reads("9100max-2400", 16_384, 1));
     assert!(reads("p3700-800", 65_536, 1) < reads("9100max-2400", 65_536, 1));
-    // S1-011: the P4800X is 1.3 times as fast at QD64. (With 1 MB at QD1 it is 1.7 times as fast, where S1-010 has 1.5:
-    // M0207 sets its path, and the ledger tells that S1-010 misses.)
+    // S1-011: the P4800X is 1.3 times as fast at QD64. (With 1 MB at QD1 it is 1.7 times as fast, where S1-010 has
+    // 1.5: M0207 determines its path, and the ledger shows that S1-010 misses.)
     near(
         "QD64",
         reads("p4800x-375", 4096, 64) / reads("9100max-2400", 4096, 64),
@@ -110,11 +110,11 @@ fn random_writes() {
         2.0,
         0.05,
     );
-    // S1-033: the P3700 is done around QD2; S1-034: the Micron soon overtakes it.
+    // S1-033: the P3700 saturates at about QD2; S1-034: the Micron soon overtakes it.
     let done = writes("p3700-800", 4096, 16);
     assert!(writes("p3700-800", 4096, 2) > 0.9 * done);
     assert!(writes("9100max-2400", 4096, 4) > done);
-    // S1-031 (fitted), S1-032: half of the P4800X, from QD8 on.
+    // S1-031 (fitted), S1-032: half of the P4800X's rate, at QD8 and above.
     let peak = writes("9100max-2400", 4096, 64);
     near(
         "9100 MAX peak",
@@ -123,7 +123,7 @@ fn random_writes() {
         0.1,
     );
     assert!(writes("9100max-2400", 4096, 8) > 0.9 * peak);
-    // S1-025: the Micron dislikes writes below 4 KiB, the P3700 does not.
+    // S1-025: the Micron is slow with writes below 4 KiB, the P3700 is not.
     assert!(writes("9100max-2400", 512, 1) < 0.4 * writes("9100max-2400", 4096, 1));
     assert!(writes("p3700-800", 512, 1) > 0.9 * writes("p3700-800", 4096, 1));
     // S4-091: two controllers of the P3608 write as fast as one P3700.

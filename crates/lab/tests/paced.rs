@@ -1,11 +1,11 @@
-//! Jobs with a pace each do not march in step: what they ask of a drive together is as what comes at random.
+//! Rate-limited jobs do not issue in step: together, their load on a drive resembles random arrivals.
 
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::Precondition;
 use workload::job::{Job, Mix, Rate, RateProcess};
 
-/// Reads of a P4800X, 9,600 a second over all threads.
+/// Runs reads on a P4800X, 9,600 per second over all threads.
 fn reads(threads: u32, rate_process: RateProcess) -> Outcome {
     let plan = Scenario::jobs(
         Machine::of(

@@ -1,12 +1,12 @@
-//! What tiers make of drives, in a host as users have them: a mirror writes as one drive and reads as two; and what they
-//! say of themselves over time.
+//! Performance of tiers in a typical host: a mirror writes as fast as one drive and reads as fast as two. Also the
+//! gauges of pools over time.
 
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::media::Precondition;
 use model::{Gauge, Span};
 use workload::job::{Job, Mix};
 
-/// Four threads at depth 8, each on a core of its own: one core is not enough for two drives.
+/// Four threads at QD8, each on its own core: one core is not enough for two drives.
 fn random(drive: &str, mix: Mix) -> Outcome {
     over_time(drive, mix, 100_000, Span::ZERO)
 }
@@ -46,7 +46,7 @@ fn a_mirror_writes_as_one_of_its_drives_and_reads_as_both() {
     assert!((1.9..=2.0).contains(&reads), "{reads}");
 }
 
-/// How much of the time something was busy is a share, of one drive and of many.
+/// The busy time of a part is a share, for one drive and for several.
 #[test]
 fn several_drives_are_busy_for_no_more_than_all_of_the_time() {
     let busy = |drive: &str| {
@@ -59,7 +59,7 @@ fn several_drives_are_busy_for_no_more_than_all_of_the_time() {
         .map(|gauge| outcome.utilisation(gauge).expect("reported"))
     };
     let one = busy("p4801x-100");
-    // Two of these would be busy for twice the time, added up.
+    // The sum over two of these would be twice the time.
     assert!(one[1] > 0.9, "{one:?}");
     for drive in [
         "mirror(2*p4801x-100)",

@@ -1,8 +1,8 @@
-//! Hit ratios of a read cache are those that theory has.
+//! Hit ratios of a read cache agree with theory.
 //!
-//! LRU under independent reads: Che's approximation (Che, Tung, Wang, "Hierarchical Web caching systems", IEEE JSAC 20,
-//! 2002), which is exact to a part in a thousand for so many lines. CLOCK has no formula; it keeps what is read often a
-//! little better than LRU.
+//! LRU with independent reads: Che's approximation (Che, Tung, Wang, "Hierarchical Web caching systems", IEEE JSAC
+//! 20, 2002), which is exact to 0.1 % for this number of lines. CLOCK has no formula; it keeps frequently read lines
+//! slightly better than LRU.
 
 use lab::{Lab, Machine, Scenario};
 use model::Gauge;
@@ -13,7 +13,7 @@ const LINE: u64 = 4096;
 const LINES: u64 = 1 << 20;
 const SLOTS: u64 = 92_448;
 
-/// Share of bytes read that the cache had, once it was warm.
+/// Returns the share of bytes read from the cache after its warm-up.
 fn hits(policy: &str, distribution: Distribution, seed: u64) -> f64 {
     let label = 1 << 20;
     let (cache, main) = (SLOTS * LINE + label, LINES * LINE + label);
@@ -48,7 +48,7 @@ fn hits(policy: &str, distribution: Distribution, seed: u64) -> f64 {
     of(Gauge::HitBytes) / (of(Gauge::HitBytes) + of(Gauge::MissBytes))
 }
 
-/// The hit ratio of LRU where line `i` is read with the probability `i^-theta`, up to a factor.
+/// Returns the hit ratio of LRU if line `i` is read with the probability `i^-theta`, up to a factor.
 fn che(theta: f64) -> f64 {
     let weights: Vec<f64> = (1..=LINES).map(|rank| (rank as f64).powf(-theta)).collect();
     let sum: f64 = weights.iter().sum();
@@ -67,7 +67,7 @@ fn che(theta: f64) -> f64 {
         .sum()
 }
 
-/// The share of reads that go to as many lines as the cache holds, of the most popular ones.
+/// Returns the share of reads that go to the most popular lines, as many as fit into the cache.
 fn most_popular(theta: f64) -> f64 {
     let weight = |lines: u64| -> f64 { (1..=lines).map(|rank| (rank as f64).powf(-theta)).sum() };
     weight(SLOTS) / weight(LINES)
@@ -86,8 +86,8 @@ fn zipf_reads_hit_as_often_as_theory_says() {
         println!(
             "Zipf {theta}: {lru:.4} by LRU, {clock:.4} by CLOCK, {arc:.4} by ARC, {expected:.4} by theory"
         );
-        // It keeps what is read again, as CLOCK does, and more of it; of independent reads no cache has more hits than one
-        // that holds the most popular lines for ever.
+        // ARC keeps lines that are read again, as CLOCK does, and more of them. With independent reads, no cache has
+        // more hits than one that always holds the most popular lines.
         assert!(arc > clock && arc < most_popular(theta));
         assert!((lru - expected).abs() < 0.005);
         assert!((-0.005..0.02).contains(&(clock - expected)));

@@ -1,7 +1,7 @@
-//! Every drive of the catalogue does what any drive does: Little's law, percentiles in order, no throughput lost with
-//! depth, with larger blocks (to 4 MiB) or with more streams, mixes between their ends, writing that slows down with use
-//! and not after a rest, flushes and trims that end. No published figure is needed for that. Points are few and short, so
-//! bounds are wide; what a drive does that breaks one stands in [`EXCEPTIONS`] with its reason.
+//! Plausibility of every drive of the catalogue: Little's law, percentiles in order, no throughput lost with depth,
+//! with larger blocks (to 4 MiB) or with more streams. Mixes lie between their ends, writing slows down with use and
+//! not after a rest, flushes and trims end. No published figure is needed. Points are few and short, so bounds are
+//! wide. A drive that breaks a bound is listed in [`EXCEPTIONS`] with the reason.
 
 mod sample;
 
@@ -10,31 +10,31 @@ use model::Span;
 use model::media::{DriveConfig, Precondition};
 use workload::job::{BlockSizes, Extent, Job, Mix};
 
-/// What is run on each drive.
+/// A load that is run on each drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Point {
     state: Precondition,
     read_percent: u32,
     random: bool,
     bytes: u32,
-    /// I/Os in flight, over all threads.
+    /// Outstanding I/Os, over all threads.
     depth: u32,
     threads: u32,
     extra: Extra,
 }
 
-/// What else is asked of the drive.
+/// Additional load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Extra {
     Nothing,
     /// A flush after each write.
     Flushes,
-    /// Trims alone, or each block trimmed and then written.
+    /// Only trims, or each block trimmed and then written.
     Trims,
     TrimsAndWrites,
-    /// A job of writers beside the readers, with as many threads and as much depth.
+    /// A job of writers in addition to the readers, with as many threads and as much depth.
     Writers,
-    /// A minute without a command before the first; then so short a time that a cache holds what is written.
+    /// One minute without commands first; then a run so short that a cache holds all writes.
     Rest,
 }
 
@@ -149,7 +149,7 @@ const POINTS: [Point; 20] = [
     RESTED_WRITES,
 ];
 
-/// `faster` has at least `share` of the bytes a second of `slower`.
+/// `faster` has at least `share` of the throughput of `slower`.
 struct Order {
     what: &'static str,
     slower: Point,
@@ -172,11 +172,11 @@ const ORDERS: [Order; 16] = [
     order("streams are as fast as random reads", SIXTEEN, STREAMS, 0.9),
     order("large reads move as much", DEEP, LARGE, 0.95),
     order("reads in order are as fast", LARGE, IN_ORDER, 0.9),
-    // At depth 1 a write is not always waiting for room.
+    // At depth 1 a write does not always wait for free space.
     order("writes lose nothing with depth", WRITE, WRITES, 0.9),
     order("large writes move as much", WRITES, LARGE_WRITES, 0.9),
     order("a new drive writes as fast", WRITES, NEW_WRITES, 0.97),
-    // Where programs are not suspended most reads of a mix wait for one.
+    // If programs are not suspended, most reads of a mix wait for one.
     order(
         "a mix moves a third of what its writes do",
         WRITES,
@@ -212,24 +212,24 @@ const ORDERS: [Order; 16] = [
     ),
 ];
 
-/// Drives whose cache of one bit a cell takes bursts once they have rested, and how many times as fast at least.
+/// Drives whose pSLC cache accepts bursts after a rest, and their minimum speed-up.
 const RESTED_CACHES: [(&str, f64); 2] = [("960evo-250", 5.0), ("600p-256", 1.5)];
 
-/// Drives that break an order, and why.
+/// Drives that break an order, with the reason.
 const EXCEPTIONS: [(&str, &str, &str); 1] = [(
     "gp2-100",
     "reads gain with depth",
     "without credits its limit of 300 IOPS is reached at depth 1",
 )];
 
-/// How much longer than a drive without moving parts this one needs for as many I/Os, and the longest in milliseconds that
-/// one of them may take by itself.
+/// Returns how much longer than a drive without moving parts this drive needs for the same number of I/Os, and the
+/// maximum latency of one of them in milliseconds.
 fn pace(drive: &DriveConfig) -> (u64, u64) {
     match drive {
-        // A seek and half a turn are ten milliseconds and not tens of microseconds. A command may be put off for as long as
-        // the disk lets the nearer ones go first.
+        // A seek and half a revolution take ten milliseconds, not tens of microseconds. A command may be delayed as
+        // long as the disk lets nearer commands go first.
         DriveConfig::Hdd(disk) => (50, 200 + disk.queue.oldest.ns() / 1_000_000),
-        // Nothing in a drive lasts for a fifth of a second but a queue.
+        // In a drive without moving parts, only a queue lasts for 200 ms.
         _ => (1, 200),
     }
 }
@@ -238,7 +238,7 @@ fn plan(drive: &str, point: &Point) -> Scenario {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
     let writes = point.read_percent < 100 || point.extra == Extra::Writers;
-    // So that a slow drive ends some tens of the largest.
+    // Long enough that a slow drive completes several tens of the largest I/Os.
     let ms = match (point.extra, point.bytes) {
         (Extra::Rest, _) => 100,
         (_, 1_048_576..) => 600,
@@ -273,7 +273,7 @@ fn plan(drive: &str, point: &Point) -> Scenario {
         size,
         norandommap: true,
         time_based: true,
-        // Buffers fill before a drive is steady, and streams read ahead.
+        // Buffers fill before a drive is in steady state, and streams read ahead.
         ramp_time: match point.extra {
             Extra::Rest => Span::ZERO,
             _ => Span::from_ms(ms),
@@ -303,7 +303,7 @@ fn plan(drive: &str, point: &Point) -> Scenario {
     )
 }
 
-/// What all threads did together: reads, writes, trims and flushes.
+/// Returns the totals over all threads: reads, writes, trims and flushes.
 fn together(outcome: &Outcome) -> [Measured; 4] {
     let mut sums = [(); 4].map(|()| Measured::default());
     for thread in &outcome.threads {
@@ -319,12 +319,12 @@ fn together(outcome: &Outcome) -> [Measured; 4] {
     sums
 }
 
-/// Of reads and writes: a trim moves none.
+/// Returns the throughput of reads and writes; trims transfer no data.
 fn bytes_per_second(sums: &[Measured; 4]) -> f64 {
     sums[..2].iter().map(Measured::bytes_per_second).sum()
 }
 
-/// What is wrong with one point by itself.
+/// Returns the violations of one point by itself.
 fn wrong_alone(point: &Point, longest_ms: u64, sums: &[Measured; 4]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut in_flight = 0.0;
@@ -352,7 +352,7 @@ fn wrong_alone(point: &Point, longest_ms: u64, sums: &[Measured; 4]) -> Vec<Stri
     let ios: u64 = sums.iter().map(|one| one.ios).sum();
     let jobs = if point.extra == Extra::Writers { 2 } else { 1 };
     let depth = f64::from(point.depth * jobs);
-    // At each end some that are counted were in flight outside of what is counted.
+    // At each end, some counted I/Os were outstanding outside of the counted time.
     let edge = 0.1 + depth / ios as f64;
     if !((1.0 - edge) * depth..(1.0 + edge) * depth).contains(&in_flight) {
         wrong.push(format!(
@@ -363,7 +363,7 @@ fn wrong_alone(point: &Point, longest_ms: u64, sums: &[Measured; 4]) -> Vec<Stri
     wrong
 }
 
-/// What is wrong with how many of each kind there are.
+/// Returns violations in the shares of reads, writes, trims and flushes.
 fn wrong_shares(point: &Point, sums: &[Measured; 4]) -> Vec<String> {
     let mut wrong = Vec::new();
     let [reads, writes, trims, flushes] = sums.each_ref().map(|one| one.ios);
@@ -392,7 +392,7 @@ fn wrong_shares(point: &Point, sums: &[Measured; 4]) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the orders among a drive's points.
+/// Returns violations of the orders among a drive's points.
 fn wrong_together(drive: &str, of: impl Fn(&Point) -> f64) -> Vec<String> {
     let mut wrong = Vec::new();
     for Order {

@@ -1,4 +1,4 @@
-//! Closed loops, pacing, mixes, stonewalls and sweeps on a RAM disk, whose times are known in closed form.
+//! Closed loops, rate limits, mixes, stonewalls and sweeps on a RAM disk, whose times have a closed form.
 
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::host::{Engine, HostConfig};
@@ -79,7 +79,7 @@ fn a_pass_covers_the_range_once() {
     }
 }
 
-/// fio does not go to what is left after the last whole block: of 220 KiB in blocks of 2,300 B it writes 97.
+/// fio skips the remainder after the last whole block: of 220 KiB in blocks of 2,300 B it writes 97.
 #[test]
 fn a_pass_ends_with_the_last_whole_block() {
     for random in [false, true] {
@@ -110,7 +110,7 @@ fn number_ios_ends_the_run() {
     assert_eq!(outcome.threads[0].read.ios, 123);
 }
 
-/// What fio 3.33 reads of 64 MiB.
+/// I/O counts of fio 3.33 for 64 MiB.
 #[test]
 fn number_ios_is_of_each_loop_and_ends_nothing_that_is_time_based() {
     let ios = |number_ios, job: Job| {
@@ -146,7 +146,7 @@ fn number_ios_is_of_each_loop_and_ends_nothing_that_is_time_based() {
     assert!(ios(100, timed) > 10_000);
 }
 
-/// What fio 3.33 reads of a file of 128 MiB in blocks of 4 KiB.
+/// I/O counts of fio 3.33 for a file of 128 MiB in blocks of 4 KiB.
 #[test]
 fn what_leaves_out_stretches_ends_with_its_range_and_goes_round_a_file() {
     let ios = |skip: i64, mib: u64, job: Job| {
@@ -174,7 +174,7 @@ fn what_leaves_out_stretches_ends_with_its_range_and_goes_round_a_file() {
     assert_eq!(ios(12, 64, round), 51_200);
 }
 
-/// fio takes a percentage of what there is, and no more than lies behind the offset.
+/// fio takes a percentage of the file, limited to the part after the offset.
 #[test]
 fn percentages_are_of_the_file_and_end_with_it() {
     let moved = |job: Job| {
@@ -200,7 +200,7 @@ fn percentages_are_of_the_file_and_end_with_it() {
     assert_eq!(moved(of_a_file), 32);
 }
 
-/// The other direction has no pace, and goes on meanwhile.
+/// A direction without a rate limit continues meanwhile.
 #[test]
 fn a_rate_of_one_direction_does_not_hold_up_the_other() {
     let outcome = run(vec![Job {
@@ -279,7 +279,7 @@ fn a_stonewall_waits_for_all_before_it() {
     ];
     let outcome = run(jobs);
     assert_eq!(outcome.threads[0].started, Time::ZERO);
-    // One is woken after the other.
+    // The threads are woken in turn.
     let apart = outcome.threads[1].started;
     assert!(Time::ZERO < apart && apart < Time::ZERO + Span::from_us(100));
     assert_eq!(
@@ -316,7 +316,7 @@ fn thinking_pauses_after_each_group_of_blocks() {
         }),
         ..timed(1)
     }]);
-    // Ten services and one pause each 200 us.
+    // Ten services and one pause per 200 us.
     assert!(outcome.threads[0].read.ios.abs_diff(50_000) <= 10);
 }
 
@@ -347,8 +347,8 @@ fn a_sync_takes_its_turn_in_the_depth() {
         host.engines[Engine::Libaio as usize].submit = Span::from_us(SERVICE_US);
     });
     let outcome = Lab::new().run(&plan).expect("the jobs fit");
-    // 10 us to submit a write and 10 to serve it; then 10 to submit the sync, which ends there. Nothing overlaps, and
-    // the last write ends the job.
+    // 10 us to submit a write and 10 to serve it; then 10 to submit the sync, which ends at that time. Nothing
+    // overlaps, and the last write ends the job.
     let steps = 1000 * 2 + 999;
     assert_eq!(outcome.end, Time::ZERO + Span::from_us(steps * SERVICE_US));
 }
@@ -491,8 +491,8 @@ fn a_batch_is_reaped_together() {
         number_ios: Some(4000),
         ..Job::default()
     }]);
-    // Eight wait at one server of 10 us and are seen four at a time: each batch is issued when the server has four
-    // left, so its I/Os are done 50 to 80 us later and all seen after 80.
+    // Eight I/Os wait at one server of 10 us and are reaped four at a time. Each batch is issued when the server has
+    // four left, so its I/Os complete 50 to 80 us later and are all reaped after 80.
     let read = &outcome.threads[0].read;
     assert_eq!(read.ios, 4000);
     assert_eq!(
@@ -511,7 +511,7 @@ fn low_depth_lets_the_queue_run_down() {
         number_ios: Some(7_000),
         ..Job::default()
     }]);
-    // Refilled from 1 to 8: a seventh of the I/Os is issued at each depth from 2 to 8 (classes 2-3, 4-7, 8).
+    // Refilled from 1 to 8: one seventh of the I/Os is issued at each depth from 2 to 8 (classes 2-3, 4-7, 8).
     let depths = outcome.threads[0].depths;
     let share = |class: usize| depths[class] as f64 / 7_000.0;
     assert!((share(1) - 2.0 / 7.0).abs() < 0.01, "{depths:?}");

@@ -1,5 +1,5 @@
-//! A fresh drive's SLC cache holds what its sheet says; where the sheet says nothing it is all free cells, and writes past it
-//! wait until it is emptied.
+//! The SLC cache of a fresh drive holds as much as its sheet says. If the sheet says nothing, the cache has all free
+//! cells, and writes beyond it wait until it is emptied.
 
 use lab::{Lab, Machine, Scenario, to_the_end};
 use model::Time;
@@ -7,7 +7,7 @@ use model::host::HostConfig;
 use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{BlockSizes, Job, Mix};
 
-/// Of drives whose size is in the source of a figure and not among the ratings, bytes.
+/// Cache sizes in bytes of drives whose size is in the source of a figure and not among the ratings.
 const QUOTED: [(&str, u64); 3] = [
     ("960evo-250", 13_000_000_000),
     ("970evo-500", 22_000_000_000),
@@ -46,7 +46,7 @@ fn a_cache_holds_what_its_sheet_says() {
     assert!(checked >= 6, "{checked} caches");
 }
 
-/// Writes of 1 MiB in order to a fresh drive: this share of it.
+/// Writes this share of a fresh drive sequentially, with 1 MiB writes.
 fn written(config: &DriveConfig, share: f64) -> Scenario {
     let bytes = (config.capacity_bytes() as f64 * share) as u64 >> 20 << 20;
     let job = Job {
@@ -89,14 +89,14 @@ fn without_a_size_all_free_cells_are_the_cache_and_writes_past_it_wait_for_it() 
             (cached / mean - 1.0).abs() < 0.05,
             "{name}: {mean} {cached}: full too early"
         );
-        // A part of the last stretch is still the cache.
+        // A part of the last section still goes to the cache.
         assert!(rate(1, 2) < 0.5 * cached, "{name}: {} {cached}", rate(1, 2));
         checked += 1;
     }
     assert!(checked >= 8, "{checked} drives");
 }
 
-/// Bytes that the cache of an empty drive takes, as a share of its capacity.
+/// Returns the bytes that the cache of an empty drive holds, as a share of its capacity.
 fn share_cached(config: &DriveConfig) -> f64 {
     let DriveConfig::Nand(nand) = config else {
         panic!("no flash");

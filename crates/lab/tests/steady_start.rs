@@ -1,5 +1,5 @@
-//! A drive that is said to be in its steady state is in it from the first I/O on: as many random writes a second, and
-//! such a tail, as ten times later.
+//! A drive with the initial state `steady` is in steady state from its first I/O: its random write rate and its tail
+//! latency equal those measured ten times later.
 
 mod sample;
 
@@ -9,7 +9,7 @@ use model::host::HostConfig;
 use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{Job, Mix};
 
-/// The `part`-th length of random writes of so many milliseconds.
+/// Returns the `part`-th section of random writes, each of `ms` milliseconds.
 fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Scenario {
     Scenario::jobs(
         Machine::of("a drive", drive.clone(), HostConfig::default()),
@@ -53,7 +53,7 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
         "NAND drives of the catalogue: {}",
         drives.len()
     );
-    // A second of a desktop drive has no more writes than a tenth of one of the others.
+    // One second of a desktop drive has no more writes than a tenth of a second of the others.
     let plans: Vec<Scenario> = drives
         .iter()
         .flat_map(|(_, config)| {
@@ -67,8 +67,8 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
         .collect();
     let outcomes = Lab::new().run_all(&plans, &to_the_end);
     let mut wrong = Vec::new();
-    // A tenth of a second has as few as two collections of a die, and two such far from the start have tails up to 1.45
-    // times apart (D7-P5510, three seeds).
+    // A tenth of a second may contain only two collections of a die. Two such sections far from the start have tails
+    // that differ by a factor of up to 1.45 (D7-P5510, three seeds).
     for ((name, _), pair) in drives.iter().zip(outcomes.chunks(2)) {
         let [first, tenth] = [0, 1].map(|at| {
             let outcome = pair[at].as_ref().expect("it runs");

@@ -1,4 +1,4 @@
-//! Replaying traces: when requests are issued, where they land, and what is measured.
+//! Trace replay: issue times, addresses, and results.
 
 #[path = "../../workload/tests/trace/write.rs"]
 #[allow(dead_code, reason = "shared with the tests of the readers")]
@@ -20,14 +20,14 @@ use workload::replay::{Beyond, Layout, Pace, Replay};
 use workload::trace::{self, Options, Trace};
 use write::Io;
 
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+/// Prints that a test is skipped, to a stream that the test harness does not capture (it captures `eprintln!`).
 macro_rules! skip {
     ($($what:tt)*) => {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
     };
 }
 
-/// A RAM disk that takes 2 µs and 1 ns for 10 bytes: one FIFO server.
+/// Returns a RAM disk with 2 µs per command and 1 ns per 10 bytes: one FIFO server.
 fn machine(bytes: u64) -> Machine {
     let drive = DriveConfig::Ram(RamConfig {
         bytes,
@@ -41,7 +41,7 @@ fn machine(bytes: u64) -> Machine {
     Machine::of("ram", drive, host)
 }
 
-/// How a trace is replayed, and where.
+/// Settings of a replay.
 #[derive(Clone)]
 struct Plan {
     machine: Machine,
@@ -103,7 +103,7 @@ fn ios() -> impl Strategy<Value = Vec<Io>> {
     })
 }
 
-/// The sample traces, or none where they are not beside the checkout.
+/// Returns the sample traces; none if they are not next to the checkout.
 fn samples() -> Vec<PathBuf> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
     let Ok(files) = std::fs::read_dir(dir) else {
@@ -161,7 +161,7 @@ fn every_sample_begins_on_drives_of_each_medium() {
     }
 }
 
-/// What a replay submits, on a device that answers after `service`, any number at once.
+/// Returns the commands of a replay, on a device that answers each after `service`, any number at once.
 fn arrivals(trace: &Trace, pace: Pace, service: Span) -> Vec<(Time, Command)> {
     let capacity = Capacity {
         bytes: 1 << 40,
@@ -234,7 +234,7 @@ proptest! {
         }
     }
 
-    /// Each command of the RAM disk's one server takes its own time, so throughput cannot fall with depth.
+    /// Each command has its own service time on the RAM disk's one server, so throughput cannot fall with depth.
     #[test]
     fn throughput_does_not_fall_with_depth(ios in ios()) {
         let trace = trace_of(&ios);
@@ -276,7 +276,7 @@ proptest! {
 
 #[test]
 fn latency_counts_from_the_recorded_arrival() {
-    // Ten requests at once on one server of 2 µs + 51.2 ns: the last waits for nine.
+    // Ten simultaneous requests on one server of 2 µs + 51.2 ns: the last waits for nine.
     let trace = trace_of(&[io(0, 0, 1); 10]);
     let replayed = run(&trace, &plan(1 << 20, Pace::Recorded(1.0))).unwrap();
     let read = &replayed.threads[0].read;
@@ -286,7 +286,7 @@ fn latency_counts_from_the_recorded_arrival() {
         replayed.replayed().expect("a trace").recorded[0].mean_ns(),
         100_000.0
     );
-    // One at a time, each is alone.
+    // At depth 1, no request waits for another.
     let replayed = run(&trace, &plan(1 << 20, Pace::Depth(1))).unwrap();
     assert_eq!(
         replayed.threads[0].read.latency.max(),
@@ -305,7 +305,7 @@ fn what_finds_no_place_waits_and_that_is_in_its_latency() {
     assert_eq!(read.latency.max(), Some(Span::from_ns(many as u64 * 2_051)));
     let slowest = read.bands.between(&[90.0, 100.0]);
     assert!(slowest[0].mean_ns[Part::QueueSlot as usize] > 0.0);
-    // The parts of all together sum to the mean latency.
+    // The mean parts of all I/Os sum to the mean latency.
     let all = &read.bands.between(&[0.0, 100.0])[0];
     let sum: f64 = all.mean_ns.iter().sum();
     assert!((sum / read.latency.mean_ns() - 1.0).abs() < 1e-12, "{sum}");
@@ -323,7 +323,7 @@ fn volumes_lie_side_by_side() {
         .iter()
         .map(|(_, command)| command.offset)
         .collect();
-    // The first volume ends at sector 4,008, so the second begins at 2 MiB.
+    // The first volume ends at sector 4,008, so the second starts at 2 MiB.
     assert_eq!(offsets, [4_000 * 512, 2 << 20, 0, (2 << 20) + 16 * 512]);
 }
 

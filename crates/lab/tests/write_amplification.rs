@@ -1,5 +1,5 @@
-//! The write amplification that is reported of a steady drive is what its medium has programmed for the host's writes, from
-//! the first twenty thousand writes on.
+//! The reported write amplification of a steady drive is the ratio of bytes programmed to the host's writes, starting
+//! with the first twenty thousand writes.
 
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::Gauge;
@@ -7,7 +7,7 @@ use model::host::HostConfig;
 use model::media::{DriveConfig, Precondition};
 use workload::job::{Job, Mix};
 
-/// Random writes of 4 KiB, as fast as 64 in flight go, on a steady drive. Its counters begin with the first.
+/// Random 4 KiB writes at QD64, without a rate limit, on a steady drive. Its counters start with the first write.
 fn writes(drive: &str, number: u64) -> Scenario {
     let config = catalogue::drive(drive).expect("built in").config;
     let job = Job {
@@ -26,7 +26,7 @@ fn writes(drive: &str, number: u64) -> Scenario {
     )
 }
 
-/// Bytes programmed by bytes written.
+/// Returns bytes programmed per byte written.
 fn counted(outcome: &Outcome) -> f64 {
     let of = |gauge| outcome.gauge(gauge).expect("NAND reports it");
     of(Gauge::MediumBytesWritten) / of(Gauge::HostBytesWritten)

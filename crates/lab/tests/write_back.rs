@@ -1,15 +1,15 @@
-//! When a disk group comes under write pressure, and how fast it writes from then on: drives of the catalogue at a small
-//! part of their size, which leaves their rates.
+//! Write pressure on a disk group: when it starts, and the write rate afterwards. The drives of the catalogue have a
+//! small part of their size, with unchanged rates.
 
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::media::{DriveConfig, Medium, Precondition};
 use model::{Gauge, Span};
 use workload::job::{Job, Mix};
 
-/// Smaller by this.
+/// Factor by which sizes are reduced.
 const SCALE: u64 = 200;
 
-/// The built-in disk group with settings of its own, as small as it is here.
+/// Returns the built-in disk group with other settings, reduced in size.
 fn group(settings: &[(&str, &str)]) -> DriveConfig {
     let changes: Vec<(String, String)> = settings
         .iter()
@@ -20,7 +20,8 @@ fn group(settings: &[(&str, &str)]) -> DriveConfig {
     pool.config.shrunk(pool.config.capacity_bytes() / SCALE)
 }
 
-/// HCIBench's 100 % random write of 4 KiB, 4 x 32 outstanding, over half of the group, for so many milliseconds after so many.
+/// Returns HCIBench's 100 % random write of 4 KiB, 4 x 32 outstanding, over half of the group, for `runtime`
+/// milliseconds after `ramp`.
 fn writes(config: &DriveConfig, ramp: u64, runtime: u64) -> Outcome {
     let job = Job {
         mix: Mix::Write,
@@ -42,7 +43,7 @@ fn writes(config: &DriveConfig, ramp: u64, runtime: u64) -> Outcome {
     Lab::new().run(&scenario).expect("it runs")
 }
 
-/// Bytes a second.
+/// Returns bytes per second.
 fn rate(outcome: &Outcome, gauge: Gauge) -> f64 {
     outcome.gauge(gauge).expect("reported") / outcome.counted.seconds()
 }
@@ -61,7 +62,7 @@ fn pressure_comes_when_the_buffer_is_full_and_then_it_writes_as_fast_as_it_desta
     let freed = rate(&late, Gauge::DestagedBytes) + rate(&late, Gauge::AbsorbedBytes);
     assert!((after / freed - 1.0).abs() < 0.03, "{after} {freed}");
     assert!(before > 1.5 * after, "{before} {after}");
-    // Whatever the law: half the delay holds twice as many back.
+    // For any law: half the delay throttles twice as many writes.
     let gentle = group(&[("congestion_delay", "2.5 ms")]);
     let gentle = writes(&gentle, 4000, 1000);
     let other = rate(&gentle, Gauge::HostBytesWritten);

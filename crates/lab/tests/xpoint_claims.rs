@@ -1,12 +1,12 @@
-//! Claims of the published sources that concern XPoint drives alone, computed from runs of the catalogued drives in the
-//! catalogued host. Row ids are those of the published figures.
+//! Claims of the published sources about XPoint drives, computed from runs of the catalogue's drives in the
+//! catalogue's host. Row ids are those of the published figures.
 
 use lab::{Lab, Machine, Measured, Scenario};
 use model::Part;
 use model::media::Precondition;
 use workload::job::{BlockSizes, Job, Mix};
 
-/// A job of 4 KiB random reads at depth 1 that ends after `ios`.
+/// Returns a job of 4 KiB random reads at depth 1 that ends after `ios`.
 fn job(ios: u64) -> Job {
     Job {
         random: true,
@@ -24,7 +24,7 @@ fn sized(bytes: u32, align: u32, job: Job) -> Job {
     }
 }
 
-/// Runs on a drive in the reviews' host; all threads together, reads and writes.
+/// Runs jobs on a drive in the reviews' host; returns the totals of all threads, reads and writes.
 fn run(drive: &str, jobs: Vec<Job>) -> [Measured; 2] {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
@@ -51,12 +51,12 @@ fn run(drive: &str, jobs: Vec<Job>) -> [Measured; 2] {
     sums
 }
 
-/// 4 KiB at this depth, spread over up to four threads as in S1-004; IOPS of reads or writes.
+/// Runs 4 KiB I/O at this depth, spread over up to four threads as in S1-004; returns reads or writes.
 fn at_depth(drive: &str, mix: Mix, depth: u32, ios: u64) -> Measured {
     let threads = depth.min(4);
     let jobs = (0..threads)
         .map(|thread| {
-            // In proportion to depth, so that all threads end together.
+            // Proportional to the depth, so that all threads end together.
             let iodepth = depth / threads + u32::from(thread < depth % threads);
             Job {
                 mix,
@@ -69,7 +69,7 @@ fn at_depth(drive: &str, mix: Mix, depth: u32, ios: u64) -> Measured {
     if mix == Mix::Read { read } else { write }
 }
 
-/// Depth 1 by size; bytes a second.
+/// Runs depth 1 with this block size; returns bytes per second.
 fn at_size(drive: &str, mix: Mix, bytes: u32, align: u32) -> f64 {
     let ios = (200_000_000 / u64::from(bytes)).clamp(300, 20_000);
     let [read, write] = run(drive, vec![sized(bytes, align, Job { mix, ..job(ios) })]);
@@ -121,13 +121,13 @@ fn tails_keep_within_the_specification() {
     ] {
         let measured = at_depth(P4800X, mix, depth, 1_100_000);
         let tail = measured.latency.percentile(99.999).expect("enough samples");
-        // At depth 1 the host's four microseconds come on top of the drive's own figure.
+        // At depth 1 the host adds 4 us to the drive's own latency.
         between(tail.us(), limit_us / 3.0..=limit_us, row);
     }
     let measured = at_depth(P4800X, Mix::Write, 64, 1_100_000);
     let tail = measured.latency.percentile(99.999).expect("enough samples");
     let third = 1000.0 / 3.0;
-    // Nothing is set from this row: the ledger gives it a factor of 1.5, and the model is a little over.
+    // No parameter is fitted to this row: the ledger allows a factor of 1.5, and the model is slightly above the row.
     between(
         tail.us(),
         0.85 * third..=1.05 * third,
@@ -182,7 +182,7 @@ fn large_reads_level_off_and_the_largest_command_bends_the_curve() {
         speed[4] / speed[3] < 1.2,
         "S4-105: more moderate growth beyond 128 KiB"
     );
-    // The rating, and at most a seventh more, as the ledger has it.
+    // The rating, and at most a seventh more, as in the ledger.
     between(speed[4], 2.4e9..=2.76e9, "S4-009");
     let unaligned = sizes.map(|bytes| at_size(P4800X, Mix::Read, bytes, 512));
     for (aligned, unaligned) in speed.iter().zip(unaligned) {
@@ -207,7 +207,8 @@ fn unaligned_large_writes_hit_a_limit_near_1300_megabytes_a_second() {
 #[test]
 fn sequential_128k_saturates_at_depth_2() {
     for (mix, range, row) in [
-        // S4-123 has 2.4 to 2.5 GB/s, of 10^9 or 2^30 bytes; strangers measured 2.70 of 10^9 (M0207), which sets it.
+        // S4-123 has 2.4 to 2.5 GB/s, in units of 10^9 or 2^30 bytes. Independent measurements gave 2.70 x 10^9
+        // (M0207), to which the model is fitted.
         (Mix::Read, 2.4e9..=2.7e9, "S4-124, M0207"),
         (Mix::Write, 2.0e9..=2.3e9, "S4-128, S4-129"),
     ] {
@@ -228,7 +229,7 @@ fn sequential_128k_saturates_at_depth_2() {
     }
 }
 
-/// Sixteen threads at depth 1.
+/// Runs sixteen threads at depth 1.
 fn mixed(drive: &str, read_percent: u32) -> f64 {
     let threads = Job {
         mix: Mix::ReadWrite,
@@ -325,7 +326,7 @@ fn small_modules_are_bound_by_their_dies() {
     );
 }
 
-/// What a drive draws in a mix of this size, in watts.
+/// Returns the power of a drive in a mix of this size, in watts.
 fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));

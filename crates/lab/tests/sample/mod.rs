@@ -1,12 +1,12 @@
-//! Which drives of the catalogue a slow test runs: all that somebody measured, and of those made from data sheets the first
-//! of each family, as they differ in few figures, and none whose map would take more memory than machines that test have.
+//! Selection of catalogue drives for slow tests: all measured drives, and the first data-sheet drive of each family,
+//! because these differ in few figures. Drives whose map needs more memory than test machines have are excluded.
 
 use std::collections::BTreeSet;
 
-/// Bytes of the largest drive that is run: its map takes two 32-bit numbers for each 4 KiB.
+/// Maximum capacity of a drive in bytes: its map has two 32-bit numbers per 4 KiB.
 const MOST: u64 = 4_000_000_000_000;
 
-/// Their names, in the order of the catalogue.
+/// Returns their names, in the order of the catalogue.
 pub(crate) fn drives() -> Vec<&'static str> {
     let mut families = BTreeSet::new();
     let all = catalogue::drive_names().into_iter();

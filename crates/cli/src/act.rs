@@ -24,7 +24,7 @@ use crate::seed::SeedArg;
 use crate::state::{State, note_on_heat};
 use crate::stop::AtOnce;
 
-/// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
+/// Aerospike's certification test (ACT): the highest load that a drive passes, or the verdict at one load
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,35 +41,35 @@ reads and writes keep their rates. A score is found by bisection, to 1x.
 
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 a given load failed.")]
 pub(crate) struct Args {
-    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    /// Names of drives (see `drivelab drives`) or paths of their TOML files
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Run this load only, a multiple of 1x, instead of looking for the score
+    /// Run only this load, a multiple of 1x, instead of searching for the score
     #[arg(long, value_name = "X", conflicts_with = "config", value_parser = load)]
     load: Option<f64>,
 
-    /// Run this configuration file of ACT only (`act_storage.conf`, or version 3's `actconfig.txt`)
+    /// Run only this configuration file of ACT (`act_storage.conf`, or version 3's `actconfig.txt`)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// 3: queues and threads, latency from the queue, as in 2017; 6: service threads, latency from issue, O_DSYNC
-    /// [default: 6, or what the configuration file's keys say]
+    /// [default: 6, or determined by the keys of the configuration file]
     #[arg(long, value_name = "VERSION", value_parser = ["3", "6"])]
     act_version: Option<String>,
 
-    /// Transaction queues of version 3 [default: 8]
+    /// Number of transaction queues in version 3 [default: 8]
     #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(QUEUES))]
     queues: Option<u16>,
 
-    /// Threads of each queue of version 3 [default: 8]
+    /// Threads per queue in version 3 [default: 8]
     #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(THREADS_PER_QUEUE))]
     threads_per_queue: Option<u16>,
 
-    /// Service threads of version 6 [default: five for each core]
+    /// Number of service threads in version 6 [default: five per core]
     #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(SERVICE_THREADS))]
     service_threads: Option<u16>,
 
@@ -77,46 +77,46 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(DURATIONS))]
     duration: Option<u32>,
 
-    /// Seconds at the start that are not counted
+    /// Seconds at the start that are excluded from the results
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(WARM_UPS))]
     warm_up: u32,
 
-    /// Length of a slice of the verdict, in seconds; the whole run where that is shorter
+    /// Length of a slice of the verdict, in seconds; the whole run if it is shorter
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(SLICES))]
     slice: u32,
 
-    /// Judge latency alone, as version 3.0 of 2017 did, which did not check the rate of large blocks
+    /// Judge only latency, as version 3.0 of 2017 did, which did not check the rate of large blocks
     #[arg(long)]
     latency_only: bool,
 
-    /// The host the drives are in: a name or the path of a TOML file with an `[act]` section
+    /// Host of the drives: a name or the path of a TOML file with an `[act]` section
     #[arg(long, default_value = HOST)]
     host: String,
 
-    /// Cores that ACT's threads run on [default: all cores of the host]
+    /// Number of cores for ACT's threads [default: all cores of the host]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(CORES))]
     cores: Option<u16>,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Output format
+    /// Format of the results
     #[arg(long, alias = "format", value_enum, default_value_t = Format::Normal)]
     output_format: Format,
 
-    /// Print JSON: the same as --output-format json
+    /// Print JSON: equivalent to --output-format json
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
 
-    /// Also write a CSV file: a line for each drive and kind of request
+    /// Also write a CSV file with one line per drive and kind of request
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write the run, or that of the score, as a log of ACT's own; for one drive
+    /// Also write the run, or the run of the score, as a log in ACT's format; for one drive
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::size::size;
 
-/// Shown percentiles.
+/// Percentiles in the report.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// Measure any NVMe/TCP or NBD target with a busy-polling client
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Uri>())]
     target: Uri,
 
-    /// Queue depths, one measurement for each
+    /// Queue depths, with one measurement each
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,32", value_parser = clap::value_parser!(u16).range(1..=512))]
     qd: Vec<u16>,
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
     time: Duration,
 
-    /// Time at the start that is not counted
+    /// Time at the start that is excluded from the results
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = time)]
     ramp: Duration,
 

@@ -19,7 +19,7 @@ use crate::seed::SeedArg;
 use crate::state::{State, note_on_heat};
 use crate::stop::AtOnce;
 
-/// Whether drives are good enough for a piece of software: the minimum that it publishes, passed or not
+/// Check whether drives meet the minimum that a software vendor publishes
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,33 +33,33 @@ Where nothing is published there is no verdict, and the figures are printed.
 
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 some drive does not pass.")]
 pub(crate) struct Args {
-    /// The software
+    /// Software with published minimum requirements
     #[arg(value_name = "SOFTWARE", value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
     software: String,
 
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Print what is run and exit: a job file, whose first lines say what is asked and where it is published
+    /// Print the load and exit: a job file whose first lines state the requirement and its source
     #[arg(long)]
     print: bool,
 
-    /// The host the drives are in: a name or the path of a TOML file [default: linux; xeon-2017 for aerospike]
+    /// Host of the drives: a name or the path of a TOML file [default: linux; xeon-2017 for aerospike]
     #[arg(long)]
     host: Option<String>,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Seeds, from --seed on; every one must pass
+    /// Number of seeds, starting at --seed; the drive must pass with each
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: u32,
 
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each drive and figure
+    /// Also write a CSV file with one line per drive and figure
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

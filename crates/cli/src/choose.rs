@@ -31,7 +31,7 @@ use crate::profile::profile;
 use crate::replay::BeyondArg;
 use crate::stop::AtOnce;
 
-/// Which drives and pools meet a load and its limits, and which one to take
+/// Drives and pools that meet a load and its limits, and the recommended drive
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,26 +53,27 @@ place = \"2.50 USD/month\" for a drive's share of rack and server; --print-price
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no drive is within all limits.")]
 pub(crate) struct Args {
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools; before them
-    /// slog, vsan-cache or read-cache for a place in a pool
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions; before them
+    /// slog, vsan-cache or read-cache to select a drive for this part of a pool
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Every drive of the catalogue but RAM disks
+    /// All drives of the catalogue except RAM disks
     #[arg(long)]
     all: bool,
 
     #[command(flatten)]
     load: LoadArgs,
 
-    /// A load as HCIBench names them: 4k70r is 4 KiB at random, 70 % reads
+    /// Load in HCIBench's notation: 4k70r is random 4 KiB with 70 % reads
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
     profile: Option<Profile>,
 
-    /// Of a trace on a drive that it is too large for: such a drive is not chosen, or wrap folds addresses into it
+    /// For a trace with addresses beyond the end of a drive: refuse does not choose the drive, wrap folds addresses
+    /// into it
     #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
     beyond: BeyondArg,
 
@@ -80,12 +81,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
-    /// Rate at which all drives are asked, in all: 50k (IOPS), 300MB/s, or max for each drive's own maximum [default: the iops or bw of
-    /// --slo, else max; slog: max, then all at half of what the fastest does]
+    /// Total rate on every drive: 50k (IOPS), 300MB/s, or max for each drive's own maximum [default: the iops or bw
+    /// of --slo, otherwise max; slog: max, then half of the fastest drive's rate on all]
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["trace", "users"])]
     rate: Option<RateArg>,
 
-    /// slog: the load overwrites files that are there; otherwise clients write new files
+    /// slog: the load overwrites existing files; by default clients write new files
     #[arg(long)]
     overwrite: bool,
 
@@ -93,27 +94,27 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     by: Option<By>,
 
-    /// Years that drives are to last, and that their power is paid for
+    /// Required lifetime of drives in years, and the years for which power is paid
     #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
     years: f64,
 
-    /// Your prices, a TOML file
+    /// Your prices, in a TOML file
     #[arg(long, value_name = "FILE")]
     usd: Option<PathBuf>,
 
-    /// Print a file of prices as an example, those that the catalogue's sources give, and exit
+    /// Print a file with the prices in the catalogue's sources as an example, and exit
     #[arg(long)]
     print_prices: bool,
 
-    /// Which of the others comes nearest to this drive, and what is lost
+    /// Find the closest replacement for this drive, and show the differences
     #[arg(long, value_name = "DRIVE")]
     like: Option<String>,
 
-    /// Of slog and read-cache: the drives behind, such as 'raidz(6*exos-x18-16tb; parity=2)'
+    /// Main pool (for slog and read-cache), such as 'raidz(6*exos-x18-16tb; parity=2)'
     #[arg(long, value_name = "EXPR")]
     main: Option<String>,
 
-    /// Of vsan-cache: the capacity tier, such as '3*d7-p5510-3840'
+    /// Capacity tier (for vsan-cache), such as '3*d7-p5510-3840'
     #[arg(long, value_name = "EXPR")]
     capacity: Option<String>,
 
@@ -121,7 +122,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each drive and limit
+    /// Also write a CSV file with one line per drive and limit
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -148,18 +149,18 @@ fn rate(text: &str) -> Result<RateArg, String> {
     }
 }
 
-/// By what one is taken.
+/// Ranking criterion.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Least cost
+    /// Lowest cost
     Usd,
-    /// Most IOPS for a watt
+    /// Highest IOPS per watt
     Watt,
-    /// Most IOPS
+    /// Highest IOPS
     Iops,
-    /// Least 99th percentile
+    /// Lowest 99th percentile
     P99,
-    /// Most years to the rated endurance
+    /// Longest time to the rated endurance
     Years,
 }
 

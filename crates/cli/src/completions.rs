@@ -19,7 +19,7 @@ Examples:
 
 For zsh the folder must be in `fpath` before `compinit` runs.")]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell that reads the completions
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }

@@ -13,10 +13,10 @@ use crate::failure::on_command_line;
 use crate::output::remark;
 use crate::setting::SettingArgs;
 
-/// The drives of a verb besides those that are arguments, and what is set on all of them.
+/// Drives of a subcommand that are given by an option, and the settings of all drives.
 #[derive(clap::Args, Clone)]
 pub(crate) struct DriveArgs {
-    /// The same as an argument DRIVE; may be given several times
+    /// Drive, as an alternative to the argument DRIVE; may be given several times
     #[arg(long = "drive", value_name = "DRIVE")]
     drives: Vec<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::seed::SeedArg;
 use crate::state::State;
 use crate::stop::AtOnce;
 
-/// What bound a fio run, how far it is from the drive's rating and why, and what to change
+/// Analysis of a fio run: the bottleneck, the distance from the rating with its reasons, and possible changes
 #[derive(clap::Args)]
 #[command(override_usage = "drivelab explain <RESULTS.JSON> [DRIVE] [OPTIONS]")]
 #[command(after_help = "\
@@ -39,30 +39,30 @@ tell (the drive's state, its link, alignment, the host), and with each option th
 Conditions that explain a difference are those whose rates and latencies come nearest to what was measured: a likely cause, \
 to be checked on the machine.")]
 pub(crate) struct Args {
-    /// fio's results as JSON (- for standard input), and the drive that was measured: a name (see `drivelab drives`), a
-    /// TOML file or the expression of a pool
+    /// fio's results as JSON (- for standard input), and the measured drive: a name (see `drivelab drives`), a TOML
+    /// file or a pool expression
     #[arg(value_name = "RESULTS.JSON|DRIVE")]
     arguments: Vec<PathBuf>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// fio's log of rates over time (write_iops_log or write_bw_log) of a thread; may be given several times
+    /// fio's log of rates over time (write_iops_log or write_bw_log) of one thread; may be given several times
     #[arg(long, value_name = "FILE")]
     log: Vec<PathBuf>,
 
-    /// The host the drive was in: a name or the path of a TOML file
+    /// Host of the drive: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
-    /// The state that the drive is taken to have been in
+    /// Assumed state of the drive at the start of the run
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Seeds, from --seed on
+    /// Number of seeds, starting at --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: u32,
 
@@ -70,11 +70,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each run, and for each case that was simulated
+    /// Also write a CSV file with one line per run and per simulated case
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page: rates of all cases, and where the time goes beside what was measured
+    /// Also write a page: rates of all cases, and the latency breakdown next to the measurement
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ use workload::faults::Scripted;
 use crate::limit::taken;
 use crate::output::remark;
 
-/// What befalls drives in a run.
+/// Faults of drives in a run.
 #[derive(clap::Args)]
 pub(crate) struct FaultArgs {
     /// Inject faults from this script, one per line, such as `at 2s nda.0: dies`, `at write 1234 nda.1: power-cut`,

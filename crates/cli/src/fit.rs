@@ -18,16 +18,16 @@ use crate::setting::SettingArgs;
 use crate::state::State;
 use crate::stop::AtOnce;
 
-/// What fio's jobs are to measure.
+/// Target of the measurement jobs.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum JobsOf {
-    /// A drive: they write to it
+    /// A drive: the jobs write to it
     Drive,
-    /// A host, on null devices
+    /// A host: the jobs use null devices
     Host,
 }
 
-/// Make a model of a drive that you have measured with fio
+/// Fit a model to a drive that you have measured with fio
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,16 +45,16 @@ Examples:
 Jobs of a drive write to it. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
 pub(crate) struct Args {
-    /// Print the fio jobs to measure a drive with, or those to measure a host with, and exit
+    /// Print the fio jobs for measuring a drive, or those for measuring a host, and exit
     #[arg(long, exclusive = true, value_name = "OF", num_args = 0..=1, default_missing_value = "drive")]
     jobs: Option<JobsOf>,
 
-    /// The drive to begin from: a name (see `drivelab drives`), the path of a drive's TOML file, or auto: one of each medium and
-    /// family that is near is tried, and the held-out error of each told [default: auto]
+    /// Base drive: a name (see `drivelab drives`), the path of a TOML file, or auto, which tries one drive of each
+    /// similar medium and family and prints the held-out error of each [default: auto]
     #[arg(value_name = "DRIVE")]
     argument: Option<String>,
 
-    /// The same as the argument DRIVE
+    /// Base drive, as an alternative to the argument DRIVE
     #[arg(
         long,
         visible_alias = "base",
@@ -66,58 +66,59 @@ pub(crate) struct Args {
     #[command(flatten)]
     setting: SettingArgs,
 
-    /// Make the drive from a maker's data sheet, a TOML file with its ratings (docs/sheets.md), and not from measurements
+    /// Build the drive from a maker's data sheet, a TOML file with its ratings (docs/sheets.md), instead of
+    /// measurements
     #[arg(long, value_name = "FILE", conflicts_with_all = ["argument", "drive", "measured", "free", "csv"])]
     sheet: Option<String>,
 
-    /// What a drive of a data sheet is built like, if the sheet does not say: a family of the catalogue, or of the sheet's folder
+    /// Family of a drive from a data sheet, if the sheet names none: from the catalogue, or from the sheet's folder
     #[arg(long, value_name = "FAMILY", requires = "sheet")]
     family: Option<String>,
 
-    /// fio's JSON output, one file or several
+    /// fio's JSON output, in one or several files
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "sheet", "host_measured"])]
     measured: Vec<PathBuf>,
 
-    /// Make a host, not a drive, from fio's JSON output of the jobs of `--jobs host`; it begins from the host of --host
-    /// (docs/hosts.md)
+    /// Build a host instead of a drive, from fio's JSON output of the jobs of `--jobs host`; the base is the host of
+    /// --host (docs/hosts.md)
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "output",
         conflicts_with_all = ["argument", "drive", "sheet", "measured", "free", "state", "SettingArgs"])]
     host_measured: Vec<PathBuf>,
 
-    /// A parameter to fit, by its key; may be given several times [default: those of the medium]
+    /// Parameter to fit, by its key; may be given several times [default: those of the medium]
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// The host it was measured in: a name or the path of a TOML file [default: linux; virtual-machine for a volume;
+    /// Host of the measurement: a name or the path of a TOML file [default: linux; virtual-machine for a volume;
     /// xeon-2017 with --sheet]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
-    /// The drive's state when it was measured
+    /// State of the drive at the start of the measurement
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
-    /// Leave every N-th run out of the fit and judge the fit by it; 0 for none
+    /// Hold out every N-th run from the fit, and evaluate the fit with it; 0 for none
     #[arg(long, value_name = "N", default_value_t = 4)]
     hold_out: usize,
 
-    /// Iterations of the search
+    /// Maximum iterations of the search
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     iterations: u64,
 
-    /// The drive's name in the file [default: the file's]
+    /// Name of the drive in the file [default: the file's name]
     #[arg(long)]
     name: Option<String>,
 
-    /// Also write measured figures beside the model's to this CSV file
+    /// Also write measured values and the model's values to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// The TOML file to write; with --sheet the drive is only shown without it
+    /// TOML file to write; with --sheet, the drive is only printed without this option
     #[arg(long, value_name = "FILE", required_unless_present_any = ["jobs", "sheet"])]
     output: Option<PathBuf>,
 
-    /// Replace the files to write if they are there already
+    /// Replace existing output files
     #[arg(long)]
     force: bool,
 }

@@ -1,10 +1,10 @@
 //! A note on idle drives: runs leave NVMe power states out.
 //!
 //! Linux configures drives to enter non-operational power states by themselves (autonomous power state transitions,
-//! APST). After 100 ms without a command, the drive enters a state whose entry and exit latencies sum to at most 15 ms;
-//! after 2 s, one of at most 100 ms (`apst_primary_timeout_ms` and related parameters, Linux 5.14 and later). The next
-//! command waits until the drive has left the state. The models have no such states, so the note is printed for jobs
-//! that pause. Not checked: gaps in replayed traces.
+//! APST). After 100 ms without a command, the drive enters a state whose entry and exit latencies sum to at most 15
+//! ms. After 2 s, it enters a state of at most 100 ms (`apst_primary_timeout_ms` and related parameters, Linux 5.14
+//! and later). The next command waits until the drive has left the state. The models have no such states, so the note
+//! is printed for jobs that pause. Not checked: gaps in replayed traces.
 
 use catalogue::DriveSheet;
 use model::Span;
@@ -16,7 +16,7 @@ use crate::output::remark;
 /// Idle time after which Linux lets a drive enter its first non-operational state.
 const ENTERED: Span = Span::from_ms(100);
 
-/// Says that wake-ups are left out where a client drive is idle long enough to enter a power state.
+/// Prints that wake-up latencies are not modelled, if a client drive is idle long enough to enter a power state.
 pub(crate) fn note_on_power_states(drives: &[DriveSheet], jobs: &[Job]) {
     let pauses = |job: &Job| job.think.is_some_and(|think| think.pause >= ENTERED);
     if !jobs.iter().any(pauses) {
@@ -32,7 +32,7 @@ pub(crate) fn note_on_power_states(drives: &[DriveSheet], jobs: &[Job]) {
     }
 }
 
-/// Whether it is an NVMe drive of NAND with a volatile write cache, as desktops and laptops have.
+/// Checks whether this is an NVMe drive of NAND with a volatile write cache, as desktops and laptops have.
 fn is_client(drive: &DriveSheet) -> bool {
     matches!(drive.config, DriveConfig::Nand(_))
         && drive.interface.contains("NVMe")

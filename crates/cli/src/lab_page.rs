@@ -11,7 +11,7 @@ use crate::drive::{DriveArgs, load};
 use crate::failure::{Failure, on_command_line};
 use crate::output::{self, write_whole};
 
-/// Drives and pools on a bench: a page that runs job files on them by itself
+/// Interactive page with drives and pools: it runs fio job files by itself
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ The page is one file and needs no network. Drives are added in it by name, as an
 it shows figures, latencies to the 99.999th percentile, where the time goes and what it costs, and it exports \
 the TOML, the job file and the command that gives the same figures.")]
 pub(crate) struct Args {
-    /// Drives and pools to begin with, at most six: names (see `drivelab drives`), paths of TOML files, or expressions
+    /// Initial drives and pools, at most six: names (see `drivelab drives`), paths of TOML files, or expressions
     /// [default: p4800x-375 p3700-1600]
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
@@ -32,15 +32,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// The fio job file to begin with
+    /// Initial fio job file
     #[arg(long, value_name = "FILE")]
     job: Option<PathBuf>,
 
-    /// The page to write
+    /// Page to write
     #[arg(long, short, default_value = "lab.html", value_name = "FILE")]
     output: PathBuf,
 
-    /// Replace a page that is there
+    /// Replace an existing page
     #[arg(long)]
     force: bool,
 }

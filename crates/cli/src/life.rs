@@ -23,7 +23,7 @@ use crate::load::LoadArgs;
 use crate::output::{self, write_whole};
 use crate::stop::AtOnce;
 
-/// How long drives last at a load: years to the rated endurance, write amplification, Percentage Used
+/// Lifetime of drives at a load: years to the rated endurance, write amplification, Percentage Used
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ Examples:
 Exit codes: 0 done, 2 bad usage or bad input, 3 a drive does not last --years at this load by its rating, or by its own \
 counters (--smart, if --years is given).")]
 pub(crate) struct Args {
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
@@ -50,11 +50,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     load: LoadArgs,
 
-    /// Writes at this rate: bytes a second or a day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
+    /// Write rate: bytes per second or per day (100MB/s, 2TB/day), or drive writes per day (1DWPD)
     #[arg(long, value_name = "RATE", value_parser = Writing::read, conflicts_with_all = ["job", "trace", "load"])]
     writes: Option<Writing>,
 
-    /// How --writes writes, as in fio: write or randwrite
+    /// Pattern of --writes, as in fio: write or randwrite
     #[arg(long, value_name = "RW", default_value = "randwrite", value_parser = ["write", "randwrite"])]
     rw: String,
 
@@ -62,11 +62,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// Years that drives are to last [default: 5; with --smart none]
+    /// Required lifetime in years [default: 5; with --smart none]
     #[arg(long, value_name = "YEARS", value_parser = years)]
     years: Option<f64>,
 
-    /// SMART data of real drives, as smartctl or nvme-cli prints it (JSON or text): when each ends at its own rate; - is standard input
+    /// SMART data of real drives, as JSON or text of smartctl or nvme-cli: the end of each at its own rate; - is
+    /// standard input
     #[arg(long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
             "figures", "power_limit", "lba_format", "percentage_used", "uptime", "overprovision", "fill", "age", "table",
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "[MODEL=]BYTES", value_parser = fleet::rating)]
     tbw: Vec<UserRating>,
 
-    /// A published table of endurance beside its arithmetic: s3, Table 1 of S3
+    /// Print a published endurance table with corrected arithmetic: s3, Table 1 of S3
     #[arg(long, value_name = "NAME", value_parser = ["s3"],
         conflicts_with_all = ["arguments", "job", "trace", "load", "writes", "output"])]
     table: Option<String>,
@@ -86,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each drive or member of a pool
+    /// Also write a CSV file with one line per drive or member of a pool
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 

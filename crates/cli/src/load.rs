@@ -17,18 +17,18 @@ use crate::review::{job_file, trace_file};
 use crate::seed::SeedArg;
 use crate::state::Begin;
 
-/// A load, and under which conditions it runs.
+/// A load and its conditions.
 #[derive(clap::Args)]
 pub(crate) struct LoadArgs {
     /// A fio job file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "load"])]
     pub(crate) job: Option<PathBuf>,
 
-    /// A block trace, replayed as recorded, over and over
+    /// A block trace, replayed as recorded, repeatedly
     #[arg(long, value_name = "FILE", conflicts_with = "load")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// A load by its name: a fio job that --print-load shows
+    /// Named load (print its fio job with --print-load)
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
     pub(crate) load: Option<String>,
 
@@ -36,29 +36,30 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
     pub(crate) print_load: Option<String>,
 
-    /// Users of a named load that says what one asks for (--print-load): their I/Os arrive at random (open loop). A user of kvcache
-    /// takes a turn of a chat every 30 s, one of vector-search asks a query per second, one of training-files or training-shards is
-    /// an accelerator
+    /// Number of users of a named load that defines the load of one user (--print-load): their I/Os arrive at random
+    /// (open loop). A user of kvcache takes a turn of a chat every 30 s, a user of vector-search makes one query per
+    /// second, and a user of training-files or training-shards is an accelerator
     #[arg(long, value_name = "N", requires = "load", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) users: Option<u32>,
 
-    /// The longest that a job is counted for, 20 times as long where few I/Os come of it; longer than its job file says only if it
-    /// has a name; traces run whole [default: 500ms, of pools with an intent log 15s, which is three transaction groups]
+    /// Maximum measured time per job; up to 20 times as long if a run completes few I/Os. Longer than the job file
+    /// specifies only for a named load; traces run whole [default: 500ms; 15s for pools with an intent log, which is
+    /// three transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     pub(crate) runtime: Option<Span>,
 
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     pub(crate) host: String,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     pub(crate) state: Begin,
 
     #[command(flatten)]
     pub(crate) seed: SeedArg,
 
-    /// Seeds, from --seed on
+    /// Number of seeds, starting at --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(crate) seeds: u32,
 }
@@ -113,7 +114,7 @@ impl LoadArgs {
         }
     }
 
-    /// The load at the rate of its users, if the user says how many.
+    /// Returns the load at the rate of its users, if the user gives their number.
     fn of_users(&self, load: Load, problems: &mut Problems) -> Option<Load> {
         let (Some(users), Some(name)) = (self.users, &self.load) else {
             return Some(load);

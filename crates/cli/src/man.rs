@@ -9,14 +9,14 @@ use clap_mangen::Man;
 use crate::failure::{Failure, tell};
 use crate::output::write_whole;
 
-/// Manual pages, a file for each verb
+/// Write manual pages, one file per subcommand
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   drivelab man --output ~/.local/share/man/man1
   drivelab man --output /tmp/pages && man /tmp/pages/drivelab-run.1")]
 pub(crate) struct Args {
-    /// The folder to write them to; it is made if there is none
+    /// Folder for the pages; it is created if it does not exist
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
 }

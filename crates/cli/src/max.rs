@@ -19,7 +19,7 @@ use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::AtOnce;
 
-/// The highest load within limits: as it arrives (open loop) and with so many in flight
+/// Highest load within limits: open loop (arrival rate) and closed loop (queue depth)
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +37,7 @@ searched with three seeds. The job of an answer is in the JSON, as a file for fi
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no load of some drive is within all limits.")]
 pub(crate) struct Args {
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
@@ -48,11 +48,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: String,
 
-    /// What is asked, as in fio: read, write, randread, randwrite, rw, randrw
+    /// Access pattern, as in fio: read, write, randread, randwrite, rw, randrw
     #[arg(long, value_name = "RW", default_value = "randread")]
     rw: String,
 
-    /// Percent of reads of rw and randrw
+    /// Percentage of reads in rw and randrw
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     rwmixread: u32,
 
@@ -60,31 +60,31 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// Most threads that issue I/O; in order each goes through a range of its own [default: the cores of the host; in
-    /// order one]
+    /// Maximum number of threads that issue I/O; sequential threads each have their own range [default: the number of
+    /// cores of the host; sequential: one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     numjobs: Option<u32>,
 
-    /// Another option of fio's jobs, such as size=20% or ioengine=io_uring; may be given several times
+    /// Another fio job option, such as size=20% or ioengine=io_uring; may be given several times
     #[arg(long = "fio", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
 
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     state: Begin,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Seeds, from --seed on; every one must stay within the limits
+    /// Number of seeds, starting at --seed; the drive must meet the limits with each
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: u32,
 
-    /// I/Os of each run [default: as many as leave a hundred beyond the deepest percentile]
+    /// I/Os per run [default: enough for a hundred beyond the highest percentile]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     ios: Option<u64>,
 
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each load that was tried and each limit
+    /// Also write a CSV file with one line per tested load and limit
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 

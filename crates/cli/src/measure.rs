@@ -30,7 +30,7 @@ use crate::stop::Stop;
 use fio::Ended;
 use ready::Ready;
 
-/// Measure a real drive with fio, until it is steady, into one file
+/// Measure a real drive with fio until it is in steady state, and write one file
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,35 +64,35 @@ pub(crate) struct Args {
     #[arg(value_name = "DEVICE")]
     device: String,
 
-    /// Which jobs run
+    /// Plan of jobs
     #[arg(long, default_value = "quick", value_parser = names().collect::<Vec<_>>())]
     plan: String,
 
-    /// Run only what reads (quick does anyway)
+    /// Run only jobs that read (as the plan quick does)
     #[arg(long)]
     read_only: bool,
 
-    /// The device whose data may be lost, by its serial number, path or URI (see below)
+    /// Device whose data may be lost, by its serial number, path or URI (see below)
     #[arg(long, value_name = "NAME")]
     destroy_data: Option<String>,
 
-    /// Run each timed step for so long instead of the plan's time, such as 2s; warm-ups become shorter in proportion
+    /// Duration of each timed step instead of the plan's, such as 2s; warm-ups are shortened in proportion
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     runtime: Option<Span>,
 
-    /// Use only so much of it, from its beginning: 8G and 8GiB are 8 x 2^30 bytes, 8GB is 8 x 10^9
+    /// Use only this much of the device, from its beginning: 8G and 8GiB are 8 x 2^30 bytes, 8GB is 8 x 10^9
     #[arg(long, value_name = "SIZE", value_parser = size::size)]
     size: Option<u64>,
 
-    /// fio's engine [default: io_uring, or libaio where fio or the kernel has none; nbd for a URI]
+    /// fio's engine [default: io_uring, or libaio if fio or the kernel does not support it; nbd for a URI]
     #[arg(long, value_name = "NAME")]
     ioengine: Option<String>,
 
-    /// Print each fio command, and what the plan would be refused for, and exit
+    /// Print each fio command, and the reasons for which the plan would be refused, and exit
     #[arg(long)]
     dry_run: bool,
 
-    /// The file to write, and to go on with if it is there
+    /// File to write; an existing measurement is continued
     #[arg(long, short, value_name = "FILE", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use study::decide::profile::Profile;
 /// Parses the name of a profile.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub(crate) fn profile(text: &str) -> Result<Profile, String> {
     let wrong = || String::from("write a block size and a percentage of reads, such as 4k70r");
     let at = text.find(['k', 'm']).ok_or_else(wrong)? + 1;

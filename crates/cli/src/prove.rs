@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::stop::AtOnce;
 
-/// Try whether pools keep their promises: power cuts at every moment, dead members, faults
+/// Crash-consistency tests for pools: power cuts at every crash point, failed members, faults
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,19 +39,19 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Points for each fault, at least
+    /// Minimum number of crash points per fault
     #[arg(long, value_name = "N", default_value = "1e4", value_parser = points)]
     points: u64,
 
-    /// Only faults with these words
+    /// Only faults whose description contains these words
     #[arg(long, value_name = "WORDS", default_value = "")]
     fault: String,
 
-    /// Try one case that was told before
+    /// Run one case that an earlier run reported
     #[arg(long, value_name = "HEX", conflicts_with = "fault")]
     replay: Option<String>,
 
-    /// Enter each pool's result in this file, under the pool's shape
+    /// Record each pool's result in this file, by the pool's shape
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fault", "replay"])]
     record: Option<PathBuf>,
 

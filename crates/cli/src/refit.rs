@@ -13,9 +13,9 @@ use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::stop::AtOnce;
 
-/// Fit the catalogue's own figures again: for those who keep the catalogue
+/// Refit the catalogue's fitted figures (for catalogue maintainers)
 ///
-/// From the rows of the ledger that the recipes in ledger/fits name; prints old and new values.
+/// Uses the rows of the ledger that the recipes in ledger/fits name; prints old and new values.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,15 +28,15 @@ Examples:
 
 To fit a drive that you have measured: drivelab fit.")]
 pub(crate) struct Args {
-    /// Only the fits of these drives' files and of their families' [default: all]
+    /// Only the fits in the files of these drives and of their families [default: all]
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
-    /// The same as an argument DRIVE; may be given several times
+    /// Drive, as an alternative to the argument DRIVE; may be given several times
     #[arg(long = "drive", value_name = "DRIVE")]
     drives: Vec<String>,
 
-    /// Only the fits of this file of the catalogue, such as host/esxi-nuc; may be given several times
+    /// Only the fits in this file of the catalogue, such as host/esxi-nuc; may be given several times
     #[arg(long = "only", value_name = "FILE")]
     files: Vec<String>,
 
@@ -44,20 +44,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// Fit only the values that are off their rows by more than a tolerance, and exit with code 3 if one is outside the
+    /// Refit only values whose rows deviate by more than a tolerance; exit with code 3 if a value is outside the
     /// interval of its fit
     #[arg(long)]
     check: bool,
 
-    /// Print how strongly each row that a parameter could be set from depends on it
+    /// Print the sensitivity of each row to each parameter that could be set from it
     #[arg(long, conflicts_with_all = ["check", "write"])]
     sensitivity: bool,
 
-    /// Write the values that are off into the files of this folder, the catalogue of a checkout
+    /// Write the deviating values into the files of this folder, the catalogue of a checkout
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
 
-    /// With --write: write every value as fitted, those that stand too
+    /// With --write: write all fitted values, including those that do not deviate
     #[arg(long, requires = "write", conflicts_with = "check")]
     all: bool,
 }

@@ -46,14 +46,15 @@ are left out. A percentile is shown when at least ten samples lie beyond it.";
 #[command(override_usage = "drivelab replay <TRACE> <DRIVE>... [OPTIONS]")]
 #[command(after_help = after_help())]
 pub(crate) struct Args {
-    /// The trace, plain or compressed by gzip or xz, and drives: names (see `drivelab drives`) or paths of TOML files
+    /// The trace, plain or compressed with gzip or xz, and drives: names (see `drivelab drives`) or paths of TOML
+    /// files
     #[arg(value_name = "TRACE|DRIVE")]
     arguments: Vec<PathBuf>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// The trace's format [default: as its content says]
+    /// Format of the trace [default: detected from its content]
     #[arg(long)]
     format: Option<String>,
 
@@ -69,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "X", conflicts_with = "depth", value_parser = speed)]
     speed: Option<f64>,
 
-    /// Ignore recorded times and keep this many requests in flight
+    /// Ignore recorded times and keep this many requests outstanding
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     depth: Option<u32>,
 
@@ -85,15 +86,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     first: Option<u64>,
 
-    /// Threads that issue the requests in turn [default: one for each core, at most one for each of --depth]
+    /// Threads that issue the requests in turn [default: one per core, at most one per unit of --depth]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     threads: Option<u16>,
 
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     state: Begin,
 
@@ -103,11 +104,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Output format
+    /// Format of the results
     #[arg(long, value_enum, default_value_t = Format::Normal)]
     output_format: Format,
 
-    /// Also write a CSV file: a line for each drive and kind of request
+    /// Also write a CSV file with one line per drive and kind of request
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

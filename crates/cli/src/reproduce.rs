@@ -40,12 +40,12 @@ pub(crate) struct Args {
     #[arg(long = "row", value_name = "ID")]
     rows: Vec<String>,
 
-    /// A ledger file of your own instead of the built-in ledger; may be given several times
+    /// Your own ledger file instead of the built-in ledger; may be given several times
     #[arg(long = "ledger", value_name = "FILE")]
     ledgers: Vec<PathBuf>,
 
-    /// Print, instead of the rows, how far the predicted ones are off beside what latency, IOPS and bandwidth of the
-    /// drive's data sheet say
+    /// Print, instead of the rows, the errors of the predicted rows next to those of the drive's data-sheet values
+    /// for latency, IOPS and bandwidth
     #[arg(long)]
     against_sheet: bool,
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page with published figures and the model's side by side
+    /// Also write a page with published and modelled values side by side
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 

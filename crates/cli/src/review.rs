@@ -46,7 +46,7 @@ Writes review.html, one file that needs nothing else; review.json with the same 
 a table for pandas with a line for each drive, point and direction.
 Progress goes to standard error, the table to standard output.")]
 pub(crate) struct Args {
-    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    /// Names of drives (see `drivelab drives`) or paths of their TOML files
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
@@ -61,48 +61,49 @@ pub(crate) struct Args {
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
 
-    /// What was measured on the first drive named (`drivelab measure`, or fio's JSON): shown beside its model on the charts, and
-    /// as a table; may be given several times
+    /// Measurement of the first named drive (`drivelab measure`, or fio's JSON): shown next to its model in the
+    /// charts, and as a table; may be given several times
     #[arg(long = "measured", value_name = "FILE")]
     measured: Vec<PathBuf>,
 
-    /// Run only the jobs and traces, without the suite
+    /// Run only the jobs and traces, not the suite
     #[arg(long)]
     only_jobs: bool,
 
-    /// quick takes minutes for three drives; full takes longer and has percentiles to 99.999 at 4 KiB; anandtech-2017,
-    /// virten-2017 and perftest are the tests of published articles; slog (synchronous writes), hcibench (a write buffer)
-    /// and cache-warmup (a cache from cold) are for pools; under-load shows paced reads and writes beside random writes at 0 to
-    /// 100 % of what each drive takes: what a database sees; snia has the tests of the SNIA's PTS 2.0.2, in rounds until steady
+    /// quick takes minutes for three drives. full takes longer and has percentiles to 99.999 at 4 KiB.
+    /// anandtech-2017, virten-2017 and perftest are tests of published articles. slog (synchronous writes), hcibench
+    /// (a write buffer) and cache-warmup (warm-up of a cache) are for pools. under-load shows rate-limited reads and
+    /// writes under a competing random write load of 0 to 100 % of each drive's maximum, as a database sees it. snia
+    /// has the tests of SNIA's PTS 2.0.2, in rounds until steady state
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 
-    /// Count this many I/Os at each point instead of the suite's: faster, with fewer percentiles
+    /// I/Os per point instead of the suite's number: faster, with fewer percentiles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     ios: Option<u64>,
 
-    /// The host the drives are in: a name or the path of a TOML file [default: linux; xeon-2017 with anandtech-2017 and
-    /// the suites of pools, esxi-nuc with virten-2017, freebsd-perftest with perftest]
+    /// Host of the drives: a name or the path of a TOML file [default: linux; xeon-2017 with anandtech-2017 and the
+    /// suites for pools, esxi-nuc with virten-2017, freebsd-perftest with perftest]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
-    /// Also report which assumed figures of each drive its headline results depend on: each is divided and multiplied
-    /// by 1.5
+    /// Also report which assumed figures of each drive affect its headline results: each is divided and multiplied by
+    /// 1.5
     #[arg(long)]
     sensitivity: bool,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Also write each job that ran, as fio reads it, into a new folder
+    /// Also write each job that ran, as a fio job file, into a new folder
     #[arg(long, value_name = "FOLDER")]
     jobs_out: Option<PathBuf>,
 
-    /// The page to write; its data go beside it, with the endings .json and .csv
+    /// Page to write; its data are written next to it, with the extensions .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
     output: PathBuf,
 
-    /// Replace files of these names that no review wrote
+    /// Replace existing files that no review wrote
     #[arg(long)]
     force: bool,
 }
@@ -381,7 +382,7 @@ fn unwritable(args: &Args) -> Problems {
     problems
 }
 
-/// Marks near the beginning of a page, of its data and of its table.
+/// Marks near the beginning of the page, the data and the table.
 const OURS: [&str; 3] = [
     "class=\"brand\">drivelab<",
     "\"schema\": \"drivelab review\"",
@@ -409,7 +410,7 @@ fn of_others(args: &Args) -> Option<Problem> {
     })
 }
 
-/// Whether a file has this text in its first 64 KiB; an empty file may be replaced.
+/// Checks whether a file has this text in its first 64 KiB; an empty file may be replaced.
 fn begins_with(file: &Path, mark: &str) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(1 << 16).read_to_end(&mut bytes));

@@ -38,8 +38,8 @@ use crate::stop::Stop;
 
 /// Run fio jobs on a simulated drive
 ///
-/// Reads fio's job files unchanged and takes every option of fio's jobs (see `man fio`); prints what fio would print.
-/// Options that mean nothing to a model are ignored with a warning. Options after a job file override what it says.
+/// Reads fio's job files unchanged and accepts every option of fio's jobs (see `man fio`); prints fio's output.
+/// Options without meaning for a model are ignored with a warning. Options after a job file override its values.
 #[derive(clap::Args)]
 #[command(override_usage = "drivelab run [JOBFILE]... <DRIVE>... [OPTIONS] [FIO OPTIONS]")]
 #[command(after_help = "\
@@ -62,39 +62,39 @@ pub(crate) struct Args {
     arguments: Vec<PathBuf>,
     #[command(flatten)]
     drives: DriveArgs,
-    /// Only this volume of a pool; without it the volumes lie one after the other
+    /// Only this volume of a pool; without this option, the volumes are concatenated
     #[arg(long, value_name = "NAME")]
     volume: Option<String>,
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
-    /// Where the jobs' files are: ext4 or xfs, or none for the drive itself without a page cache [default: ext4 for buffered
-    /// writes that are synced, none for all else]
+    /// File system of the jobs' files: ext4 or xfs, or none for the drive itself without a page cache [default: ext4
+    /// for buffered writes with syncs, otherwise none]
     #[arg(long, value_name = "NAME", value_enum)]
     filesystem: Option<In>,
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     state: Begin,
     #[command(flatten)]
     faults: FaultArgs,
     #[command(flatten)]
     seed: SeedArg,
-    /// Seed of what the drives have been through before [default: that of --seed]
+    /// Seed for preconditioning [default: that of --seed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     warm_seed: Option<u64>,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// normal, json or json+, or several with commas
+    /// normal, json or json+, or several separated by commas
     #[arg(long, value_name = "LIST", default_value = "normal")]
     output_format: Formats,
-    /// Also write a CSV file: a line for each drive, job and direction
+    /// Also write a CSV file with one line per drive, job and direction
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Also write a CSV file of the run over time: I/Os, and what drives and tiers say of themselves
+    /// Also write a CSV file of the run over time: I/Os, and the gauges of drives and tiers
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
-    /// Length of its intervals: a whole part of a second
+    /// Length of its intervals: an integer fraction of a second
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = part_of_a_second)]
     every: Span,
     /// Run only this section of the job files (with the global ones); may be given several times
@@ -112,13 +112,13 @@ pub(crate) struct Args {
     /// When to show progress
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Eta::Auto)]
     eta: Eta,
-    /// Other options of fio's program that mean nothing here
+    /// Other options of the fio program that have no effect here
     #[command(flatten)]
     ignored: Ignored,
-    /// Options of fio's jobs that count above those of the job files
+    /// fio job options that take precedence over those of the job files
     #[arg(long = "override", hide = true, allow_hyphen_values = true)]
     overriding: Vec<String>,
-    /// Options of fio's jobs, as `--option=value`
+    /// fio job options, as `--option=value`
     #[arg(last = true, hide = true)]
     fio: Vec<String>,
 }
@@ -155,12 +155,12 @@ fn part_of_a_second(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Where the jobs' files are.
+/// File system of the jobs' files.
 #[derive(Clone, Copy, ValueEnum)]
 enum In {
-    /// ext4, its journal in ordered mode
+    /// ext4, with its journal in ordered mode
     Ext4,
-    /// XFS
+    /// XFS with its log
     Xfs,
     /// The drive itself
     None,

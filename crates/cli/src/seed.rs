@@ -5,7 +5,7 @@
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct SeedArg {
     /// Seed of every random stream: the same seed gives the same output, byte for byte
-    // JSON keeps whole numbers up to 2^53.
+    // JSON stores whole numbers up to 2^53 exactly.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 53))]
     pub(crate) seed: u64,
 }

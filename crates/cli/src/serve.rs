@@ -32,7 +32,7 @@ use asked::{Asked, AskedFault};
 use listen::Listen;
 use sockets::{Bound, SocketFile};
 
-/// Serve drives against the wall clock, with data, to real clients
+/// Serve drives with data to real clients, in wall-clock time
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -60,7 +60,7 @@ Examples:
 Ctrl-C lets commands in flight complete and leaves everything durable.
 There is no authentication except for NBD with --tls-verify-peer: listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
-    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    /// Names of drives (see `drivelab drives`) or paths of their TOML files
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
@@ -70,17 +70,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
 
-    /// Where the data is kept: `memory`, or a file for each drive in order (created if it does not exist); for a pool of
-    /// mirrors, stripes and concats a folder, with a file for each member
+    /// Backing store: `memory`, or one file per drive in order (created if it does not exist); for a pool of mirrors,
+    /// stripes and concats a folder with one file per member
     #[arg(long, value_name = "FILE", default_value = "memory")]
     store: Vec<String>,
 
-    /// Size of each namespace [default: that of an existing store, or the whole drive]: 8G and 8GiB are 8 x 2^30 bytes,
-    /// as in fio; 8GB is 8 x 10^9, as in the catalogue
+    /// Size of each namespace [default: that of an existing store, or the whole drive]: 8G and 8GiB are 8 x 2^30
+    /// bytes, as in fio. 8GB is 8 x 10^9, as in the catalogue
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
 
-    /// Speed of the model's clock: 0.1 is ten times slower than the drive, 0 as fast as this machine can
+    /// Speed of the model's clock: 0.1 is ten times slower than the drive, 0 means as fast as possible
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
 
@@ -101,20 +101,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// End the recording when the log is larger
+    /// Stop recording when the log exceeds this size
     #[arg(long, value_name = "SIZE", value_parser = size::size, default_value = "4G", requires = "record")]
     log_limit: u64,
 
-    /// End as by a power cut: what the drives' volatile caches hold is lost
+    /// End as after a power cut: the contents of the drives' volatile caches are lost
     #[arg(long)]
     power_cut: bool,
 
-    /// Start a pool though a log of it is not there, its stores are old copies, or its shape is known not to keep its
-    /// guarantee: what is missing is lost for good
+    /// Start a pool although one of its logs is missing, its stores are stale, or its shape is known to violate its
+    /// durability guarantee: missing data is lost permanently
     #[arg(long)]
     accept_loss: bool,
 
-    /// The drives' state at the start [default: that of an existing store, or steady]
+    /// Initial state of the drives [default: that of an existing store, or steady]
     #[arg(long, value_enum)]
     state: Option<State>,
 

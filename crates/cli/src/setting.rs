@@ -6,11 +6,10 @@ use model::Span;
 use model::management::LbaFormat;
 use text::quantity::quantity;
 
-/// Changed figures, and what an administrator may have set on the drive.
+/// Changed figures, and settings that an administrator may have made on the drive.
 #[derive(clap::Args, Clone)]
 pub(crate) struct SettingArgs {
-    /// Change a figure of the drives that `drivelab show` lists, such as xpoint.power.limit=12W; may be given several
-    /// times
+    /// Change a figure that `drivelab show` lists, such as xpoint.power.limit=12W; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = option::change)]
     figures: Vec<Change>,
     /// Power limit of each drive's governor, such as 12W
@@ -19,20 +18,20 @@ pub(crate) struct SettingArgs {
     /// LBA format, one of those that `drivelab show` lists, such as 4096 or 4096+8
     #[arg(long, value_name = "FORMAT", value_parser = option::lba_format)]
     lba_format: Option<LbaFormat>,
-    /// Percentage Used at the start (SMART), such as 104; some drives throttle writes past 105
+    /// Percentage Used at the start (SMART), such as 104; some drives throttle writes above 105
     #[arg(long, value_name = "PERCENT", value_parser = option::percent)]
     percentage_used: Option<f64>,
     /// Time since power-on, such as 10min; XPoint drives refresh all data in the hours after power-on
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     uptime: Option<Span>,
-    /// Share of the capacity it is sold with that is kept back as spare area, such as 20%: jobs see the smaller drive
+    /// Share of the sold capacity that is reserved as spare area, such as 20%: jobs see the smaller drive
     #[arg(long, value_name = "PERCENT", value_parser = option::share)]
     overprovision: Option<f64>,
-    /// Share of what jobs see, from its beginning, that holds data at the start, such as 80%; the rest is trimmed, and is
-    /// spare area until a job writes there
+    /// Share of the capacity that jobs see, from its beginning, that holds data at the start, such as 80%; the rest
+    /// is trimmed, and is spare area until a job writes there
     #[arg(long, value_name = "PERCENT", value_parser = option::share)]
     fill: Option<f64>,
-    /// Years it has served at its rated writes a day, such as 3y, or at a rate of its own, such as 3y@20MB/s: sets its
+    /// Time in service at the rated drive writes per day, such as 3y, or at another rate, such as 3y@20MB/s: sets
     /// Percentage Used
     #[arg(long, value_name = "YEARS", value_parser = Age::read, conflicts_with = "percentage_used")]
     age: Option<Age>,

@@ -20,7 +20,7 @@ Examples:
   drivelab show p4800x-375 --set xpoint.power.limit=12W
   drivelab show p3700-1600 --json | jq -r '.drives[0].figures[] | [.key, .value, .kind] | @tsv'")]
 pub(crate) struct Args {
-    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 

@@ -8,7 +8,7 @@ pub(crate) const UNITS: &str =
 /// as in fio.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let text = text.trim().to_ascii_lowercase();
     let unit_at = text.find(|c: char| !c.is_ascii_digit());
@@ -19,7 +19,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     let power = |prefix: &str| ["", "k", "m", "g", "t"].iter().position(|it| *it == prefix);
     let unit = unit.trim_start();
     let (prefix, base) = match unit.strip_suffix('b') {
-        // fio's K, M, G and T alone.
+        // fio's suffixes K, M, G and T only.
         None => (unit, 1024u64),
         Some(rest) => rest
             .strip_suffix('i')

@@ -25,7 +25,7 @@ use crate::profile::profile;
 use crate::size::size;
 use crate::stop::AtOnce;
 
-/// How large a pool's log, write buffer or read cache should be: by the rule, and simulated at several sizes
+/// Size of a pool's log, write buffer or read cache: by a rule, and simulated at several sizes
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,42 +38,42 @@ Examples:
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no size of some drive is within all limits.")]
 pub(crate) struct Args {
-    /// What is to be sized
+    /// Part of the pool to size
     #[arg(value_enum, value_name = "PLACE")]
     place: Place,
 
-    /// The drives in that place: names, paths of TOML files; a log may be a mirror, such as 'mirror(2*p4801x-100)'
+    /// Drives for this part: names, paths of TOML files; a log may be a mirror, such as 'mirror(2*p4801x-100)'
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Of slog and read-cache: the drives behind, such as 'raidz(6*exos-x18-16tb; parity=2)'
+    /// Main pool (for slog and read-cache), such as 'raidz(6*exos-x18-16tb; parity=2)'
     #[arg(long, value_name = "EXPR")]
     main: Option<String>,
 
-    /// Of vsan-cache: the capacity tier, such as '3*d7-p5510-3840'
+    /// Capacity tier (for vsan-cache), such as '3*d7-p5510-3840'
     #[arg(long, value_name = "EXPR")]
     capacity: Option<String>,
 
-    /// Of vsan-cache: the load as HCIBench names them: 4k70r is 4 KiB at random, 70 % reads
+    /// Load in HCIBench's notation (for vsan-cache): 4k70r is random 4 KiB with 70 % reads
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
     profile: Option<Profile>,
 
-    /// Of vsan-cache: what is read and overwritten, such as 100GB
+    /// Working set (for vsan-cache): the data that is read and overwritten, such as 100GB
     #[arg(long, value_name = "SIZE", value_parser = working_set)]
     working_set: Option<WorkingSet>,
 
-    /// Of vsan-cache: how long the load lasts [default: 30 min]
+    /// Duration of the load (for vsan-cache) [default: 30 min]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     lasts: Option<Span>,
 
-    /// Of vsan-cache: most that is written, such as 200MB/s [default: as fast as 32 in flight go]
+    /// Maximum write rate (for vsan-cache), such as 200MB/s [default: unlimited, at queue depth 32]
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     writes: Option<Rate>,
 
-    /// Of a slog: what comes in at most, as a network (10GbE) or a rate (800MB/s), for the rule
+    /// Maximum incoming rate (for slog), as a network (10GbE) or a rate (800MB/s), for the rule
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     inbound: Option<Rate>,
 
@@ -88,7 +88,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each drive and size
+    /// Also write a CSV file with one line per drive and size
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -96,15 +96,15 @@ pub(crate) struct Args {
 /// Default duration of a load on a write buffer: HCIBench's warm-up.
 const LASTS: Span = Span::from_ms(1_800_000);
 
-/// What is to be sized.
+/// Part of a pool to size.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Place {
-    /// The log of a pool that ZFS keeps, for synchronous writes
+    /// Log of a ZFS pool, for synchronous writes
     Slog,
-    /// The write buffer of a disk group of vSAN
+    /// Write buffer of a vSAN disk group
     #[value(alias = "cache")]
     VsanCache,
-    /// A cache of what is read, over a trace
+    /// Read cache, for a trace
     ReadCache,
 }
 

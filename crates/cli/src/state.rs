@@ -8,14 +8,14 @@ use text::problem::Problems;
 
 use crate::output::remark;
 
-/// The drive's state at the start.
+/// Initial state of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
-    /// As it left the factory
+    /// Nothing written
     Fresh,
-    /// Written once from end to end
+    /// Written once sequentially
     Filled,
-    /// As after two fills with random 4 KiB writes
+    /// Steady state, as after two fills with random 4 KiB writes
     Steady,
 }
 
@@ -26,16 +26,16 @@ impl State {
     }
 }
 
-/// The drive's state at the start, where the load may choose it.
+/// Initial state of the drive, if the load may select it.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Begin {
-    /// By the load: filled before loads in order, steady before random and mixed ones and traces
+    /// Selected by the load: filled before sequential loads, steady before random and mixed loads and traces
     Auto,
-    /// As it left the factory
+    /// Nothing written
     Fresh,
-    /// Written once from end to end
+    /// Written once sequentially
     Filled,
-    /// As after two fills with random 4 KiB writes
+    /// Steady state, as after two fills with random 4 KiB writes
     Steady,
 }
 

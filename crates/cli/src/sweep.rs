@@ -19,10 +19,10 @@ const SHOWN: usize = 10;
 
 /// Run thousands of scenarios into a Parquet file
 ///
-/// The TOML file names drives, changed figures, hosts, states, seeds and fio's options; a list is run with every value,
-/// [[point]] and [latin_hypercube] choose among them (docs/sweep.md). What is stopped or killed goes on where it was when the
-/// same command is given again; the file comes out the same.
-// The lines above are the help text; their brackets are TOML's.
+/// The TOML file names drives, changed figures, hosts, states, seeds and fio's options. A list runs with every value;
+/// [[point]] and [latin_hypercube] select combinations (docs/sweep.md). A stopped or killed sweep resumes when the
+/// same command is given again, and the result is the same.
+// The paragraph above is help text; its brackets are TOML's.
 #[allow(rustdoc::broken_intra_doc_links)]
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -45,19 +45,19 @@ Until all rows are there they are kept in parts, in a folder beside the file (FI
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or input (or some scenarios: the column `problem` says why), 130 stopped.")]
 pub(crate) struct Args {
-    /// What to run
+    /// Sweep file
     #[arg(value_name = "SWEEP.toml")]
     sweep: PathBuf,
 
-    /// The result [default: the name of the sweep's file, as .parquet, in this folder]
+    /// Result [default: the name of the sweep file, with .parquet, in the current folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print how many scenarios there are and the first of them, as commands, and exit
+    /// Print the number of scenarios and the first of them, as commands, and exit
     #[arg(long)]
     dry_run: bool,
 
-    /// How many scenarios run at a time [default: one on each core]; the result is the same
+    /// Scenarios run in parallel [default: one per core]; the result does not change
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }

@@ -19,7 +19,7 @@ pub struct Table {
 /// Cells of a column, `None` where there is no figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Texts.
+    /// Strings.
     Text(Vec<Option<String>>),
     /// Whole numbers.
     Whole(Vec<Option<u64>>),

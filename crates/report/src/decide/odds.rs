@@ -52,7 +52,7 @@ pub fn answer(answer: &Answer) -> Vec<String> {
     lines
 }
 
-/// What has to happen, in words.
+/// Returns the cause of a loss as text.
 pub fn cause(cause: &Cause) -> String {
     let drives = match cause.drives {
         1 => String::from("1 drive fails"),
@@ -114,7 +114,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     )
 }
 
-/// What a reader should know of how it was found.
+/// Returns the method and its limits.
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let how = format!(
         "A failed drive is replaced after {} and then rebuilt alone, for its whole capacity (simulated on {}). \"data loss\": all members of a set that loses data are failed at once. \"sectors\": a rebuild reads the last copy and meets an unreadable sector. The machine crashes {} a year; that loses data while a RAID 5 or 6 lacks a member (its write hole), or within {} s after the last log device has failed. Drives are taken to fail independently of each other: beyond some ten thousand years other causes decide (one batch, one firmware, fire, mistakes). Wear is not in it: `drivelab life`.",

@@ -27,7 +27,7 @@ pub struct Words {
     pub answers: Vec<String>,
     /// The table, as on the terminal.
     pub table: String,
-    /// The method.
+    /// Description of the method.
     pub method: String,
 }
 

@@ -20,8 +20,8 @@ impl Unit {
     }
 }
 
-/// Returns `number` (in bytes, even if bits are printed) with at most `digits` digits and a decimal point: it is
-/// divided by 1024 (`binary`) or 1000 until its whole part fits, with as many decimals as there is space for.
+/// Returns `number` (in bytes, even if bits are printed) with at most `digits` digits and a decimal point. The number
+/// is divided by 1024 (`binary`) or 1000 until its whole part fits, with as many decimals as there is space for.
 pub(super) fn short(number: u64, digits: usize, binary: bool, unit: Unit) -> String {
     let prefixes = if binary {
         ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]

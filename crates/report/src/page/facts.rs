@@ -104,7 +104,7 @@ fn card(review: &Review, drive: usize, figures: &FirstFigures) -> Markup {
     }
 }
 
-/// A figure of a card; a remark in brackets stands on a line of its own, so that it leaves room for the name.
+/// Returns a figure of a card. A remark in brackets has its own line, so that there is space for the name.
 fn first_figure(value: &str) -> Markup {
     let remark = value
         .strip_suffix(')')

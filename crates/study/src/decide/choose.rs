@@ -148,7 +148,7 @@ pub struct Candidate {
     pub p99_us_by_seed: Option<[f64; 2]>,
     /// Mean power in watts.
     pub watts: Option<f64>,
-    /// IOPS per watt.
+    /// I/Os per second and watt.
     pub iops_per_watt: Option<f64>,
     /// Years to the rated endurance of its weakest part.
     pub years: Option<f64>,
@@ -439,9 +439,8 @@ fn offered_rates(request: &Request, keeps_up: bool, readings: &mut [Reading]) {
     }
 }
 
-/// Returns the figure of all seeds together, or, if that meets the limit and some seed does not, the figure of the
-/// seed that exceeds it most: a drive meets its limits only if it does so with every seed. A seed that has too few
-/// I/Os alone is ignored.
+/// Returns the figure of all seeds together. If it meets the limit and some seed does not, returns the figure of the
+/// worst seed instead: a drive must meet its limits with every seed. A seed with too few I/Os is ignored.
 fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Reading {
     if together.met != Some(true) {
         return together;

@@ -1,20 +1,21 @@
-//! How often drives fail, and how often a block cannot be read, by class of drive.
+//! Failure rates of drives, and rates of unreadable blocks, by class of drive.
 //!
-//! A rate is of failures after which the drive is replaced. Models of one class differ by a factor of ten, and no source here names the
-//! drives of the catalogue, so each rate has a range, and an answer has one too. Left out: age (infant mortality, wear: `drivelab life`),
-//! drives that fail together (one batch, one firmware, one power supply), heat.
+//! A rate counts failures after which the drive is replaced. Models of one class differ by a factor of ten, and no
+//! source names the drives of the catalogue. Each rate therefore has a range, and so does an answer. Not modelled:
+//! age (infant mortality, wear: `drivelab life`), common failures of several drives (one batch, one firmware, one
+//! power supply), heat.
 //!
-//! Sources stand beside each rate. Those marked "from memory" were not read again when they were entered.
+//! Each rate has its source. Sources marked "from memory" were not read again when the rates were entered.
 
 use catalogue::DriveSheet;
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 
-/// Drives that fail alike.
+/// Drives with similar failure rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// Hard disks.
+    /// Rotating magnetic disks.
     HardDisk,
     /// Flash drives whose write cache is not volatile.
     DataCentreFlash,
@@ -24,21 +25,21 @@ pub enum Class {
     XPoint,
 }
 
-/// Failures and unreadable blocks of a class.
+/// Failure rate, and rate of unreadable blocks, of a class.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct FailureRate {
-    /// Share of drives that fail in a year: typical, least and greatest.
+    /// Annual failure rate as a share: typical, lowest and highest.
     pub per_year: [f64; 3],
-    /// Where that is from.
+    /// Source of the failure rate.
     pub source: &'static str,
-    /// Unreadable sectors for each bit that is read, at most.
+    /// Unreadable sectors per bit read, at most.
     pub unreadable_per_bit: f64,
-    /// Where that is from.
+    /// Source of the rate of unreadable sectors.
     pub unreadable_source: &'static str,
 }
 
 impl Class {
-    /// The class of a drive; `None` for memory and for volumes of clouds, whose providers repair them.
+    /// Returns the class of a drive; `None` for memory and for cloud volumes, whose providers repair them.
     pub fn new(drive: &DriveSheet) -> Option<Class> {
         match &drive.config {
             DriveConfig::Hdd(_) => Some(Class::HardDisk),
@@ -53,7 +54,7 @@ impl Class {
         }
     }
 
-    /// In words.
+    /// Returns the name for readers.
     pub const fn name(self) -> &'static str {
         match self {
             Class::HardDisk => "hard disk",
@@ -63,7 +64,7 @@ impl Class {
         }
     }
 
-    /// What is published of it.
+    /// Returns the published rates.
     pub const fn rate(self) -> FailureRate {
         match self {
             Class::HardDisk => FailureRate {

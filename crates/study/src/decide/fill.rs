@@ -1,5 +1,5 @@
-//! How long writes stay fast: bytes and seconds until the rate of a drive drops, the rate after that, and the idle
-//! time after which it is fast again, at several shares of the drive in use.
+//! How long writes stay fast, at several shares of the drive in use. Reports the bytes and seconds until the rate of
+//! a drive drops, the rate after that, and the idle time after which it is fast again.
 //!
 //! At the start, the drive is filled sequentially up to that share, and the rest is trimmed. Sequential writes begin
 //! where the fill ends and continue at the drive's first block when they reach its last; random writes cover the whole

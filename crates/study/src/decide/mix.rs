@@ -1,5 +1,5 @@
-//! Mixed reads and writes, from reads only to writes only: IOPS and latency of each direction, where the rate of a
-//! drive drops, and how much lower it is than its two ends would give in alternation.
+//! Mixed reads and writes, from reads only to writes only. Reports IOPS and latency of each direction, where the rate
+//! of a drive drops, and how much lower it is than alternation between the two ends would give.
 //!
 //! Every mix runs at the same queue depth (closed loop), each from the same state. A pilot run of each mix determines
 //! its length. Not covered: changes over longer times than a run (heat, caches of many gigabytes; `fill` shows those).
@@ -70,7 +70,7 @@ pub struct Answer {
 /// Results of one mix.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// Percentage of reads.
+    /// Reads, in percent of the I/Os.
     pub read_percent: u32,
     /// IOPS of reads and writes: mean, least and greatest of the seeds.
     pub iops: [f64; 3],
@@ -87,7 +87,7 @@ pub struct Point {
 /// Latencies of one direction in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Latency {
-    /// Mean latency.
+    /// Mean latency in microseconds.
     pub mean_us: f64,
     /// 99th percentile; null if there are too few I/Os.
     pub p99_us: Option<f64>,
@@ -107,7 +107,7 @@ pub struct Step {
 /// A mix, and its share of what the two ends would give.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Share {
-    /// Percentage of reads.
+    /// Reads, in percent of the I/Os.
     pub read_percent: u32,
     /// Share of what the two ends would give.
     pub of_ends: f64,

@@ -1,6 +1,6 @@
-//! Named loads: each is a fio job file in `loads/` that a user can read, print and edit. To add one: a file there, and
-//! its line here. A file may say what one user of the load asks for: `; user_iops: ` (I/Os per second) and `; user: `
-//! (in words).
+//! Named loads: each is a fio job file in `loads/` that a user can read, print and edit. To add a load, add a file
+//! there, and its line here. A file may define the load of one user: `; user_iops: ` (I/Os per second) and `; user: `
+//! (a description).
 
 use super::rate::Offered;
 
@@ -33,16 +33,17 @@ pub fn text(name: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
-/// What one user of a load asks for.
+/// Load of one user.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct User {
     /// I/Os per second.
     pub iops: f64,
-    /// What a user is, in words.
+    /// Description of the user.
     pub what: &'static str,
 }
 
-/// One user of the load of this name, from the lines `; user_iops: ` and `; user: ` of its file; `None` if it has none.
+/// Returns one user of the load of this name, from the lines `; user_iops: ` and `; user: ` of its file; `None` if it
+/// has none.
 pub fn user(name: &str) -> Option<User> {
     let lines = || text(name).into_iter().flat_map(str::lines);
     let of = |key: &str| {
@@ -58,10 +59,10 @@ pub fn user(name: &str) -> Option<User> {
     })
 }
 
-/// The rate of this many users of the load of this name.
+/// Returns the rate of this many users of the load of this name.
 ///
 /// # Errors
-/// The load has no users; what is right.
+/// The load has no users; the message lists the loads that have.
 pub fn rate_of_users(name: &str, users: f64) -> Result<Offered, String> {
     match user(name) {
         Some(user) => Ok(Offered::Iops((user.iops * users).max(1.0))),
@@ -110,7 +111,7 @@ mod tests {
         assert!(jobs[0].time_based);
     }
 
-    /// Each figure of a user is arithmetic from the published figures that its file names.
+    /// The figures of a user follow by arithmetic from the published figures that its file names.
     #[test]
     fn users_follow_from_published_figures() {
         let (layers, turn_seconds) = (32.0, 30.0);
@@ -139,7 +140,7 @@ mod tests {
         assert!(refused.contains("kvcache, vector-search"), "{refused}");
     }
 
-    /// Blocks of the KV cache are the layers of its contexts: 7.5 MiB on average read, 2 MiB written.
+    /// Blocks of the KV cache are the layers of its contexts: on average, reads have 7.5 MiB and writes 2 MiB.
     #[test]
     fn a_kv_cache_is_read_by_layer() {
         let load = Load::of_text("kvcache", text("kvcache").expect("a load").to_owned());
@@ -148,7 +149,8 @@ mod tests {
         assert_eq!(mean, 1_048_576.0 * (7.5 + 2.0) / 2.0);
     }
 
-    /// Reads of a beam are issued together, and the next beam when all of them are done; arrivals at a rate wait for none.
+    /// Reads of a beam are issued together, and the next beam when all of them have completed; arrivals at a rate do
+    /// not wait.
     #[test]
     fn a_search_waits_for_its_beam() {
         let load = Load::of_text("a", text("vector-search").expect("a load").to_owned());

@@ -165,7 +165,8 @@ impl Prices {
     }
 }
 
-/// The number before this unit: zero of what costs nothing more, such as a drive that is there already.
+/// Returns the number before this unit; zero for an item without further cost, such as a drive that the user already
+/// has.
 fn number(written: &str, unit: &str) -> Option<f64> {
     let number = written.trim().strip_suffix(unit)?.trim_end();
     let number: f64 = number.parse().ok()?;

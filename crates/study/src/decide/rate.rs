@@ -35,7 +35,7 @@ impl Offered {
     /// Parses `50k` (IOPS) or `300MB/s`.
     ///
     /// # Errors
-    /// What would be right.
+    /// A description of the allowed form.
     pub fn read(text: &str) -> Result<Offered, String> {
         let help = "write IOPS, such as 50k, or bytes a second, such as 300MB/s";
         let read = match text.ends_with("/s") {

@@ -19,12 +19,13 @@ use super::rate::{self, Offered};
 use super::slo::Slo;
 use crate::review::{Workload, Yours};
 
-/// The longest that a job is counted for.
+/// Default maximum of the counted time of a job.
 const USUAL: Span = Span::from_ms(500);
-/// The same on a log: three transaction groups.
+/// Default maximum of the counted time for a log: three transaction groups.
 pub const OF_A_LOG: Span = Span::from_ms(15_000);
 
-/// The longest that a job is counted for on these drives: on pools with an intent log, until main has taken transaction groups.
+/// Returns the maximum counted time of a job on these drives: for pools with an intent log, long enough for main to
+/// receive transaction groups.
 pub fn counted_for<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
     let has_log = |sheet: &DriveSheet| {
         let tiers = sheet.pool_config().map(|config| &config.tiers);

@@ -1,7 +1,7 @@
 //! Writes at a given rate as a load: `life --writes` in the program, `life(writes=)` in Python.
 //!
-//! A rate is bytes a second, bytes a day, or drive writes per day (DWPD), which differ by drive. Enough threads write for the rate;
-//! sequential threads have a range of the drive each.
+//! A rate is in bytes per second, bytes per day, or drive writes per day (DWPD), which differ by drive. The number of
+//! threads follows from the rate; each sequential thread has its own range of the drive.
 
 use catalogue::DriveSheet;
 use model::Span;
@@ -14,26 +14,27 @@ use super::rate;
 use super::work::Load;
 use crate::review::Workload;
 
-/// I/Os that a run should have, and least and most seconds that it takes.
+/// I/Os that a run should have, and its minimum and maximum duration in seconds.
 const WRITES: f64 = 60_000.0;
 const SECONDS: (f64, f64) = (1.0, 60.0);
-/// Bytes a second of one thread at most, while there are fewer than [`THREADS`].
+/// Maximum bytes per second of one thread, while there are fewer than [`THREADS`].
 const THREAD: f64 = 400e6;
-/// Most threads: sequential threads have a range each, in whole percent of the drive. More threads would share ranges.
+/// Maximum number of threads: each sequential thread has its own range, in whole percent of the drive. More threads
+/// would share ranges.
 const THREADS: f64 = 100.0;
-/// Rates that a drive can be asked for, bytes a second.
+/// Allowed rates of a drive, bytes per second.
 const RATES: std::ops::Range<f64> = 1e3..1e11;
 
-/// How much is written.
+/// Amount of writes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Writing {
-    /// Bytes a second.
+    /// Bytes per second.
     Rate(f64),
     /// Drive writes per day.
     PerDay(f64),
 }
 
-/// Units of bytes a day, and bytes of each.
+/// Units of daily rates, and the bytes of each.
 const A_DAY: [(&str, f64); 4] = [
     ("MB/day", 1e6),
     ("GB/day", 1e9),
@@ -42,10 +43,10 @@ const A_DAY: [(&str, f64); 4] = [
 ];
 
 impl Writing {
-    /// Reads `100MB/s`, `2TB/day` or `1DWPD`.
+    /// Parses `100MB/s`, `2TB/day` or `1DWPD`.
     ///
     /// # Errors
-    /// What would be right.
+    /// A description of the allowed form.
     pub fn read(text: &str) -> Result<Writing, String> {
         let help = "write bytes a second or a day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
         let read = split(text).and_then(|(number, unit)| {
@@ -70,7 +71,7 @@ impl Writing {
         }
     }
 
-    /// Bytes a second on this drive.
+    /// Returns the bytes per second on this drive.
     fn on(self, drive: &DriveSheet) -> f64 {
         match self {
             Writing::Rate(rate) => rate,
@@ -80,7 +81,7 @@ impl Writing {
         }
     }
 
-    /// In words, for answers.
+    /// Returns the rate as text, for answers.
     fn words(self, rate: f64) -> String {
         let rate = format!("{:.6} MB/s", rate * 1e-6);
         let rate = rate.replace(".000000", "");
@@ -90,10 +91,11 @@ impl Writing {
         }
     }
 
-    /// The load on this drive: `rw` and `bs` as in fio; `runtime` if not as long as the rate needs.
+    /// Returns the load on this drive: `rw` and `bs` as in fio; `runtime` overrides the duration that follows from
+    /// the rate.
     ///
     /// # Errors
-    /// What fio would refuse of `rw` and `bs`.
+    /// Values of `rw` and `bs` that fio would refuse.
     pub fn load(
         self,
         drive: &DriveSheet,

@@ -316,9 +316,8 @@ pub(super) fn drive_from(
     })
 }
 
-/// Rejects results that no parameter can reach. If random reads at low queue depth take longer or shorter than on the
-/// base drive by more than the factor that a parameter may move, then the results are of another medium or of a page
-/// cache.
+/// Rejects results that no parameter can reach. Random reads at low queue depth may differ from the base drive by at
+/// most the factor by which a parameter may move. Otherwise the results are of another medium or of a page cache.
 fn another_medium(
     base: &DriveSheet,
     measured: &[MeasuredRun],

@@ -7,10 +7,10 @@
 //! - Directions and block sizes are those of the options.
 //! - fio has ended the job without an error.
 //!
-//! With a ramp before the counted time, fio counts the bytes of I/Os that were in flight when counting began, but not
-//! the I/Os themselves (`total_io_u` is counted when they are queued, `io_bytes` when they complete; observed with fio
-//! 3.33). Bandwidth divided by IOPS is then above the block size by up to the queue depth, which shows in runs of some
-//! tens of milliseconds.
+//! Ramps affect fio's counts. With a ramp before the counted time, fio counts the bytes of I/Os that were in flight
+//! when counting began, but not the I/Os themselves. (`total_io_u` is counted when they are queued, `io_bytes` when
+//! they complete; observed with fio 3.33.) Bandwidth divided by IOPS then exceeds the block size by up to the queue
+//! depth. This is visible in runs of tens of milliseconds.
 //!
 //! Not checked: what requires access to the drive (which device produced the results), and bandwidth that is plausible
 //! but wrong.

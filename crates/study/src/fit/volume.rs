@@ -1,11 +1,11 @@
 //! Starting values for the fit of a volume, and whether the measurements determine its limits.
 //!
-//! Volumes differ by more than the factor that a parameter may move: a disk of a hypervisor has a latency of tens of
-//! microseconds, one of a cloud hundreds, and the limits are those that the user bought. So the store's time begins at
-//! the shortest measured mean latency minus the other parts, if that is more than twice the base's value and the
-//! base's value is only assumed. A limit is visible if a deeper run is no faster than a shallower run of the same
-//! kind: the limit begins at that rate. If no limit is visible, it keeps the base's value; a limit below the measured
-//! rate is raised. A figure set on the command line is kept.
+//! Volumes differ by more than the factor that a parameter may move. A disk of a hypervisor has a latency of tens of
+//! microseconds, one of a cloud hundreds, and the limits are those that the user bought. The store's time therefore
+//! begins at the shortest measured mean latency minus the other parts, if the base's value is only assumed and less
+//! than half of that. A limit is visible if a deeper run is no faster than a shallower run of the same kind: the
+//! limit begins at that rate. If no limit is visible, it keeps the base's value; a limit below the measured rate is
+//! raised. A figure set on the command line is kept.
 //!
 //! Not modelled: several block sizes (the largest counts), credits, and limits of the instance.
 

@@ -18,7 +18,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Both classes, in the order of tables.
+    /// All classes, in the order of tables.
     pub const ALL: [Class; 2] = [Class::Usual, Class::DeepTail];
 
     /// Returns the class that follows from a row's metric.

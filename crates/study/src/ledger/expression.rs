@@ -341,7 +341,7 @@ impl Expression {
 /// Value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// One number.
+    /// A single number.
     Number(f64),
     /// One number for each point of a sweep, as (point, value), by ascending point.
     Series(Vec<(f64, f64)>),

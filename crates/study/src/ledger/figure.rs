@@ -98,7 +98,7 @@ pub enum Clock {
 /// A statistic of a latency, in microseconds or in percent of all I/Os.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// The mean.
+    /// Arithmetic mean.
     Mean,
     /// Standard deviation.
     Deviation,
@@ -106,7 +106,7 @@ pub enum Statistic {
     Min,
     /// The maximum.
     Max,
-    /// This percentile.
+    /// Percentile with this rank.
     Percentile(f64),
     /// Percent of I/Os slower than this many microseconds.
     Over(f64),

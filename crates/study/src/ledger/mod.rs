@@ -191,7 +191,7 @@ pub struct Row {
 /// A published value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
-    /// One number.
+    /// A single number.
     Number(f64),
     /// A range of numbers.
     Range(f64, f64),

@@ -53,7 +53,7 @@ pub struct Collection {
     sources: &'static [(&'static str, u32, u32)],
 }
 
-/// All collections.
+/// Collections with their sources.
 pub const COLLECTIONS: [Collection; 2] = [
     Collection {
         prefix: "P",

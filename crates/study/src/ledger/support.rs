@@ -86,9 +86,9 @@ pub struct Supports {
     /// Errors of predicted rows with one kind of I/O, compared with a formula of the data sheet.
     #[serde(default)]
     pub against_sheet: AgainstSheet,
-    /// Support by source.
+    /// Support by the id of a source.
     pub sources: BTreeMap<String, Support>,
-    /// Support by drive.
+    /// Support by the id of a drive.
     pub drives: BTreeMap<String, Support>,
     /// Support by family, over all its drives.
     pub families: BTreeMap<String, Support>,

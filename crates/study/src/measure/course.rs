@@ -13,7 +13,7 @@ use super::plan::{Phase, Plan, Step};
 /// A step that is run next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Turn<'p> {
-    /// The step.
+    /// Step of the plan.
     pub step: &'p Step,
     /// Round, starting with 1; `None` outside rounds.
     pub round: Option<u32>,
@@ -49,7 +49,7 @@ pub struct Verdict {
     pub is_steady: Option<bool>,
     /// The last five rounds; null in the same cases as `is_steady`.
     pub tracked: Option<Tracked>,
-    /// Verdict as text.
+    /// Text for readers.
     pub text: String,
 }
 

@@ -29,7 +29,7 @@ pub struct Device {
     pub firmware: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Size in bytes.
+    /// Capacity in bytes.
     pub size_bytes: Option<u64>,
     /// Size of a logical block in bytes.
     pub block_bytes: Option<u32>,
@@ -97,7 +97,7 @@ pub struct Document {
     pub format: String,
     /// The measured device.
     pub device: Device,
-    /// The host.
+    /// Properties of the host.
     pub host: Host,
     /// Parameters of the measurement.
     pub asked: Asked,

@@ -1,12 +1,12 @@
 //! Plans: the fio jobs of a measurement, their order, and which of them run in rounds.
 //!
 //! A plan is one file of fio jobs, or several files in sequence. Each section is a step, and steps run one at a time.
-//! Comments of the form `; key: value` add what fio's options cannot express. At the top: `plan`, `about`, `rounds`
-//! (maximum number), `written` (rounds end after this multiple of the capacity has been written, instead of in steady
-//! state) and `source`. In a section: its `phase` (`prepare` or `round`; without it, the step is measured once),
-//! `steady: yes` if its rate determines steady state, and `beside`, the competing writes in percent of the rate of the
-//! rounds ([`super::beside`]). Not supported: `include`, keywords and variables of job files, which these plans do not
-//! need.
+//! Comments of the form `; key: value` add what fio's options cannot express. Keys at the top: `plan`, `about`,
+//! `rounds` (maximum number), `written` (rounds end after this multiple of the capacity has been written, instead of
+//! in steady state) and `source`. Keys in a section: `phase` (`prepare` or `round`; without it, the step is measured
+//! once); `steady: yes` if its rate determines steady state; `beside`, the competing writes in percent of the rate of
+//! the rounds ([`super::beside`]). Not supported: `include`, keywords and variables of job files, which these plans
+//! do not need.
 
 use serde::{Deserialize, Serialize};
 use text::problem::{Problems, nearest};

@@ -84,7 +84,7 @@ pub(super) enum Fault {
     ReturnsThenDies(u16, u16),
     /// The first member cannot read some blocks, and the other one fails and returns.
     UnreadableAndReturns(u16, u16),
-    /// These members fail one after the other, and are missing after the power cut.
+    /// The given members fail one after another, and are missing after the power cut.
     Die(Vec<u16>),
     /// This member fails, and returns after the power cut or before.
     Returns(u16),

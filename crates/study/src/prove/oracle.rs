@@ -24,7 +24,7 @@ pub(super) fn stamp(sector: u64, version: u32, into: &mut [u8]) {
 enum Seen {
     Zeroes,
     Version(u32),
-    /// That of another sector.
+    /// Content of another sector.
     Others,
     /// Content that was never written.
     Garbage,

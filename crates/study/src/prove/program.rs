@@ -104,9 +104,8 @@ impl Program {
         Program { depth, steps }
     }
 
-    /// Returns a program of two to six threads, each of which writes and syncs its own range, like a database on a
-    /// file system: sequential logs that end with force unit access or a flush, and random pages. No thread waits for
-    /// flushes of others.
+    /// Returns a program of two to six threads. Each writes and syncs its own range, like a database on a file
+    /// system: sequential logs that end with FUA or a flush, and random pages. No thread waits for flushes of others.
     fn threads(seed: u64, bytes: u64) -> Program {
         let mut stream = Stream::new(seed, "threads");
         let sectors = bytes / 512;

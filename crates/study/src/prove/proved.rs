@@ -71,7 +71,7 @@ pub fn proved(config: &PoolConfig<DriveConfig>) -> Option<Proved> {
     records.into_iter().find(|record| record.shape == shape)
 }
 
-/// Returns in words what is known of the guarantee of a pool; `pool` is the expression that names it in the command.
+/// Returns a statement on the durability guarantee of a pool; `pool` is the expression that names it in the command.
 pub fn statement(pool: &str, config: &PoolConfig<DriveConfig>) -> String {
     let known = proved(config);
     if known.is_none()
@@ -82,7 +82,7 @@ pub fn statement(pool: &str, config: &PoolConfig<DriveConfig>) -> String {
     words(pool, known.as_ref())
 }
 
-/// Returns a record in words, and the command that tries the pool.
+/// Returns a record as text, with the command that tests the pool.
 fn words(pool: &str, known: Option<&Proved>) -> String {
     let command = format!("`drivelab prove '{pool}'`");
     match known {

@@ -1,10 +1,10 @@
 //! The small pool that is tested instead of a large one: the same tiers on the same kinds of drives, with one MiB of
 //! each.
 //!
-//! Slices are limited to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records to
-//! [`RING`], and records of intent logs to a tenth of [`DIRTY`], so that a short program crosses every border and
-//! recovery is fast. Drives are as small as possible without a change of behaviour. Not covered: effects that need
-//! large addresses.
+//! Slices are limited to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records
+//! to [`RING`], and records of intent logs to a tenth of [`DIRTY`]. A short program therefore crosses every border,
+//! and recovery is fast. Drives are as small as possible without a change of behaviour. Not covered: effects that
+//! need large addresses.
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};

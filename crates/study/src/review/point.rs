@@ -1,11 +1,11 @@
 //! A point with fixed conditions: measured with several seeds, in sequence on one bench, until its mean is known.
 //!
 //! The results of each seed are kept in addition to the combined result: sentences state only what holds with each
-//! seed, and tails show their range over seeds. A mean is known under two conditions. Half its 95 % interval, from
-//! slices of the runs ([`statistics`]), is within 5 % ([`super::seeds`]), and the runs have lasted as long as the
-//! suite allows a drive to settle, because a rate that has not yet begun to change has a misleadingly narrow interval.
-//! Until then every seed runs again, as long as all its previous runs together, at most [`ROUNDS`] times. A mean that
-//! is still unknown is shown and marked.
+//! seed, and tails show their range over seeds. A mean is known under two conditions. First, half its 95 % interval,
+//! from slices of the runs ([`statistics`]), is within 5 % ([`super::seeds`]). Second, the runs have lasted as long
+//! as the suite allows a drive to settle, because a rate that has not yet begun to change has a misleadingly narrow
+//! interval. Until then every seed runs again, as long as all its previous runs together, at most [`ROUNDS`] times. A
+//! mean that is still unknown is shown and marked.
 //!
 //! A point that ends when its percentiles are known begins with few I/Os and may continue for more rounds. In a suite
 //! that has such points, a point stops when its interval could not become narrow enough even after the last round: an

@@ -404,7 +404,7 @@ impl Across {
 /// A latency distribution in microseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Latency {
-    /// Mean latency.
+    /// Mean latency in microseconds.
     pub mean_us: f64,
     /// Minimum latency.
     pub min_us: f64,

@@ -1,9 +1,9 @@
 //! Combination of several seeds of one workload: their figures, their ranges, and whether the mean is known.
 //!
-//! A mean is known under two conditions. Half its 95 % interval, from slices of the runs, is within [`KNOWN`], and the
-//! runs have lasted as long as a drive may take to settle, because a rate that has not yet begun to change has a
-//! misleadingly narrow interval. A trace is replayed whole and its load changes over time, so its slices are not
-//! comparable; for a trace, the means of the seeds must agree.
+//! A mean is known under two conditions. First, half its 95 % interval, from slices of the runs, is within [`KNOWN`].
+//! Second, the runs have lasted as long as a drive may take to settle, because a rate that has not yet begun to
+//! change has a misleadingly narrow interval. A trace is replayed whole and its load changes over time, so its slices
+//! are not comparable; for a trace, the means of the seeds must agree.
 
 use lab::Outcome;
 use model::Span;

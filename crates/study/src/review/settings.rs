@@ -26,7 +26,7 @@ pub struct Settings {
     /// Number of threads that issue I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// Percentage of reads.
+    /// Reads, in percent of the I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u32>,
     /// Arrival rate in IOPS.
@@ -69,8 +69,8 @@ impl Settings {
         }
     }
 
-    /// Checks whether a point runs the workload that a chapter shows: no setting that both have differs, the load is
-    /// not rate-limited, and the competing load is the same share of the drive's maximum rate, or none.
+    /// Checks whether a point runs the workload that a chapter shows. No setting that both have may differ, and the
+    /// load is not rate-limited. The competing load, if any, is the same share of the drive's maximum rate.
     pub(crate) fn runs(&self, shown: &Settings) -> bool {
         fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other

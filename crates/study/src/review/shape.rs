@@ -13,7 +13,7 @@ pub(crate) struct Shape {
     pub(crate) bytes: u64,
     /// Alignment of offsets in bytes.
     pub(crate) align: u64,
-    /// Percentage of reads.
+    /// Reads, in percent of the I/Os.
     pub(crate) read_percent: u32,
     /// I/Os in flight over all threads.
     pub(crate) depth: u32,

@@ -1,14 +1,15 @@
 //! SMART data of drives, as `smartctl` (smartmontools) and `nvme smart-log` (nvme-cli) print it: JSON or text.
 //!
-//! A file may hold several drives: several documents, an array, an object with a document for each key, lines of a console
-//! between them, or text of several commands. A drive needs one of two figures: bytes that the host wrote, or a wear
-//! indicator. Anything else that is missing is a remark. Hard disks are left out, because writes do not wear them.
+//! A file may hold several drives: several documents, an array, an object with one document per key, lines of a
+//! console between them, or text of several commands. A drive needs one of two figures: bytes that the host wrote, or
+//! a wear indicator. Anything else that is missing is a remark. Hard disks are skipped, because writes do not wear
+//! them.
 //!
-//! Left out: logs that only a maker's own tool reads, and the extended logs (`nvme ocp`, `nvme intel smart-log-add`).
+//! Not read: logs that only a maker's own tool reads, and the extended logs (`nvme ocp`, `nvme intel smart-log-add`).
 //!
-//! Sources: NVMe base specification, SMART / Health Information log (a data unit is 1000 times 512 bytes, percentages above
-//! 254 are reported as 255); ACS-4, device statistics; SPC-4, log pages 02h and 03h; the key names in the output of
-//! smartmontools 6.5 to 7.5 and nvme-cli 1.8 to 2.11.
+//! Sources: NVMe base specification, SMART / Health Information log (a data unit is 1000 times 512 bytes, and
+//! percentages above 254 are reported as 255). ACS-4, device statistics. SPC-4, log pages 02h and 03h. The key names
+//! in the output of smartmontools 6.5 to 7.5 and nvme-cli 1.8 to 2.11.
 
 mod ata;
 mod document;
@@ -28,16 +29,16 @@ use text::problem::{Place, Problem, Problems};
 
 /// Bytes of an NVMe data unit.
 const DATA_UNIT: f64 = 512_000.0;
-/// Most bytes that a drive can have written: a larger value is a broken counter.
+/// Maximum plausible bytes written: a larger value is a broken counter.
 const MOST_WRITTEN: f64 = 1e20;
-/// Most hours that a drive can have been powered on: 60 years.
+/// Maximum plausible power-on hours: 60 years.
 const MOST_HOURS: f64 = 60.0 * 8766.0;
-/// Most characters of a name that is shown.
+/// Maximum characters of a displayed name.
 const NAME: usize = 64;
-/// Most problems of one file that are reported.
+/// Maximum number of reported problems per file.
 const PROBLEMS: usize = 20;
 
-/// The figure of a counter, and the rule that it was read by.
+/// Value of a counter, and the rule by which it was read.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Figure {
     /// Bytes or percent.
@@ -46,7 +47,7 @@ pub struct Figure {
     pub rule: String,
 }
 
-/// State of one drive as its SMART data has it.
+/// State of one drive according to its SMART data.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Health {
     /// File and line at which the drive's data begins.
@@ -66,9 +67,9 @@ pub struct Health {
     pub capacity_bytes: Option<f64>,
     /// Bytes that the host wrote.
     pub written: Option<Figure>,
-    /// Percentage Used, or what corresponds to it. NVMe caps it at 255.
+    /// Percentage Used, or the corresponding value. NVMe caps it at 255.
     pub used_percent: Option<Figure>,
-    /// Power-on hours.
+    /// Time powered on, in hours.
     pub power_on_hours: Option<f64>,
     /// Spare blocks left, percent.
     pub spare_percent: Option<f64>,
@@ -194,7 +195,7 @@ pub struct Dump {
 
 /// Content of one document or section.
 enum Found {
-    /// A drive.
+    /// A drive that writes wear.
     Drive(Box<Health>),
     /// A device that writes do not wear.
     LeftOut(String),
@@ -203,7 +204,7 @@ enum Found {
 /// Reads the SMART data of all drives in a file.
 ///
 /// # Errors
-/// Everything that keeps a drive of the file from being read: an incomplete document, a message of the program instead of
+/// Every reason why a drive in the file cannot be read: an incomplete document, a message of the program instead of
 /// data, a drive without figures of wear; or no SMART data at all.
 pub fn read(origin: &str, bytes: &[u8]) -> Result<Dump, Problems> {
     let text = decoded(bytes);

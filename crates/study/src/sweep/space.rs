@@ -55,7 +55,7 @@ pub(super) struct Choice {
 pub(super) struct Axis {
     /// The setting.
     pub(super) what: What,
-    /// Its values, at least one.
+    /// Values of the setting, at least one.
     pub(super) choices: Vec<Choice>,
 }
 

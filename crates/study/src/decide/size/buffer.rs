@@ -1,11 +1,11 @@
 //! Size of the write buffer of a disk group: the size at and above which no write is delayed during a load.
 //!
-//! The rule: the repeatedly overwritten data (the working set) is at most 40 % of the buffer (VMware's performance
-//! guide for vSAN), and only the limit of a group's buffer counts (600 GB, S3-044; the rest of a larger drive is
-//! unused). Simulated: the load over its working set for the duration of a busy time, with several sizes of the
-//! buffer. Write pressure begins with the first interval (a 240th) at whose end writes are delayed. With a working set
-//! much larger than the buffer, pressure occurs eventually at any size; the size then determines how long a burst is
-//! not delayed.
+//! The rule has two parts. The repeatedly overwritten data (the working set) is at most 40 % of the buffer (VMware's
+//! performance guide for vSAN). Only the limit of a group's buffer counts (600 GB, S3-044; the rest of a larger drive
+//! is unused). Simulated: the load over its working set for the duration of a busy time, with several sizes of the
+//! buffer. Write pressure begins with the first interval (a 240th) at whose end writes are delayed. With a working
+//! set much larger than the buffer, pressure occurs eventually at any size; the size then determines how long a burst
+//! is not delayed.
 //!
 //! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. Not modelled: several
 //! hosts, a start with a partly used buffer (except the pool's own `start`).
@@ -119,7 +119,8 @@ pub struct BufferRule {
     pub trapped_bytes: u64,
 }
 
-/// Sizes the write buffer of a pool whose top tier is a write-back cache; `go_on` is told the share of the sizes that is done.
+/// Sizes the write buffer of a pool whose top tier is a write-back cache; `go_on` receives the completed share of the
+/// sizes.
 ///
 /// # Errors
 /// The load does not fit, or the pool has no such cache.

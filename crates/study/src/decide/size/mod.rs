@@ -3,13 +3,13 @@
 //! *Log.* The log of ZFS holds the data that the main pool does not yet have in a transaction group:
 //! `min(rate x 2 groups, 2 x the dirty limit)` ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE).
 //! Simulated: a log is large enough for a load if each block finds space on it. This can only improve with the size.
-//! IOPS are no criterion: in a closed loop the disks of the main pool determine the rate, which differs between groups
-//! and seeds by more than the effect of the log, and a full log throttles writers. So no conclusion is drawn from
-//! them.
+//! IOPS are not a criterion. In a closed loop the disks of the main pool determine the rate, which differs between
+//! groups and seeds by more than the effect of the log, and a full log throttles writers. So no conclusion is drawn
+//! from IOPS.
 //!
-//! *Read cache.* The share of the read bytes that are in the cache, over a trace: simulated as recorded, and by
-//! arithmetic, for requests in sequence with an exact LRU and this tier's rules: lines are admitted by reads, and by
-//! writes of whole lines (`through`); a write of a part of a line admits nothing.
+//! *Read cache.* The share of the read bytes that are in the cache, over a trace, in two ways: simulated as recorded,
+//! and by arithmetic, for requests in sequence with an exact LRU and this tier's rules. Lines are admitted by reads,
+//! and by writes of whole lines (`through`); a write of a part of a line admits nothing.
 //!
 //! Not modelled: logs in several parts at once, and bytes of metadata.
 
@@ -124,7 +124,8 @@ pub struct Request {
     pub conditions: Conditions,
 }
 
-/// Sizes a log for a pool whose top tier is an intent log with one; `go_on` is told the share of the sizes that is done.
+/// Sizes a log for a pool whose top tier is an intent log with one; `go_on` receives the completed share of the
+/// sizes.
 ///
 /// # Errors
 /// The load does not fit, or the pool does not have exactly one log.
@@ -205,7 +206,7 @@ pub fn rule(config: &IntentLogConfig, inbound: f64) -> Rule {
     }
 }
 
-/// The share of one step of several, told as the share of all of them.
+/// Converts the share of one step of several into the share of all of them.
 fn part_of(
     go_on: GoOn<'_>,
     step: u32,
@@ -214,7 +215,8 @@ fn part_of(
     move |share| go_on(((f64::from(step) + share) / f64::from(steps)).min(1.0))
 }
 
-/// Sizes a read cache for a pool whose top tier is one, over a trace; `go_on` is told the share of the sizes that is done.
+/// Sizes a read cache for a pool whose top tier is one, over a trace; `go_on` receives the completed share of the
+/// sizes.
 ///
 /// # Errors
 /// The trace does not fit or reads nothing, or the pool is not a read cache.

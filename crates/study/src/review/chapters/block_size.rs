@@ -1,5 +1,5 @@
-//! Block sizes from 512 B to 1 MiB at queue depth 1: random and sequential, reads and writes, aligned to the block and
-//! to 512 B (which shows a read-modify-write or a second unit of the medium).
+//! Block sizes from 512 B to 1 MiB at queue depth 1: random and sequential, reads and writes. I/Os are aligned to the
+//! block and to 512 B (which shows a read-modify-write or a second unit of the medium).
 
 use super::queue_depth;
 use crate::review::chapter::Chapter;

@@ -1,9 +1,9 @@
 //! HCIBench's profiles by outstanding I/O, and a run in which the write buffer fills.
 //!
 //! The load of HCIBench's easy run on one disk group, from `easy-run.rb` of vmware-labs/hci-benchmark-appliance
-//! (0e32fb9): two virtual machines with eight disks, which together cover 75 % of the cache, of which at most 600 GB
-//! count; four threads per disk, a quarter of that for sequential 256 KiB; half an hour of warm-up and one hour of
-//! test. Here one disk is one job with a region of its own. The times are shortened: five minutes of warm-up, and one
+//! (0e32fb9). Two virtual machines with eight disks cover 75 % of the cache, of which at most 600 GB count. There are
+//! four threads per disk, a quarter of that for sequential 256 KiB; half an hour of warm-up and one hour of test.
+//! Here one disk is one job with a region of its own. The times are shortened: five minutes of warm-up, and one
 //! minute with each seed. The run in which the buffer fills covers half of the pool for half an hour. Not modelled:
 //! hosts, network and replicas (the load is on a single group), checksums.
 

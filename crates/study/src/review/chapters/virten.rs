@@ -5,9 +5,9 @@
 //! 500), and tests without `--runtime` end. Test 1 is `dd` through the page cache, whose write-back keeps many
 //! requests in flight: it is run as 1 MiB writes at QD32.
 //!
-//! The source wrote to a virtual disk of unknown size. On the 950 PRO the disk left free space: 30 seconds at each
-//! depth would use up the spare blocks of a full drive before the last test, and the last test was the fastest (S0-070
-//! to S0-072). So writes begin on a new drive; reads find data everywhere.
+//! The source wrote to a virtual disk of unknown size. On the 950 PRO the disk left free space: on a full drive, 30
+//! seconds at each depth would use up the spare blocks before the last test. But the last test was the fastest
+//! (S0-070 to S0-072). So writes begin on a new drive; reads find data everywhere.
 //!
 //! Latencies begin with the submission, as in all chapters. The source's fio excludes the submission, which takes 8 us
 //! in this guest.

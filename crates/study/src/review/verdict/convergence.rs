@@ -5,8 +5,8 @@ use super::super::seeds::KNOWN;
 use text::digits::significant;
 use text::words::listed;
 
-/// Returns a sentence if the means of some points are not known (the full suite predicts that, in other suites the
-/// points have run to the end), and one on the user's own jobs and traces.
+/// Returns a sentence if the means of some points are not known, and one on the user's own jobs and traces. (The full
+/// suite predicts unknown means; in other suites the points have run to the end.)
 pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     let suite = clauses(review, |chapter| chapter != YOURS);
     let yours = clauses(review, |chapter| chapter == YOURS);

@@ -43,11 +43,9 @@ pub(crate) enum Next {
 
 /// Action of a thread in one round of its loop.
 enum Step {
-    /// Issues an I/O.
     Issue(Command),
     /// Issues a sync and waits for it.
     Sync(Command),
-    /// Issues nothing.
     Wait(Next),
 }
 
@@ -72,14 +70,12 @@ pub(crate) struct Thread {
     stream: Stream,
     /// Completions of a batch that is not yet full.
     pub(crate) held: Vec<Completion>,
-    /// I/Os issued.
     issued: u64,
     passes: Passes,
     limit: u64,
     /// Writes since the last sync, for the options `fsync` and `fdatasync`.
     writes_since_sync: [u32; 2],
     sync_in_flight: bool,
-    /// I/Os completed.
     completed: u64,
     pub(crate) pauses: Pauses,
     /// The write of a trim-and-write pair that is still due.

@@ -27,7 +27,7 @@ pub(super) enum Client {
     Guest(guest::Program, guest::FileSystem),
 }
 
-/// All clients.
+/// Clients in the order of the table.
 pub(super) const CLIENTS: [Client; 6] = [
     Client::Records,
     Client::Guest(guest::Program::Sqlite, guest::FileSystem::Ext4),
@@ -82,7 +82,7 @@ impl Client {
         matches!(self, Client::Guest(..))
     }
 
-    /// Starts the client.
+    /// Starts this client for a task.
     pub(super) fn start(self, task: &Task<'_>, tools: &guest::Tools) -> Result<Talk, String> {
         let script = |name: &str, text: &str| -> Result<PathBuf, String> {
             let path = task.folder.path(name);

@@ -35,7 +35,7 @@ pub(super) enum Ending {
     Terminate,
 }
 
-/// All endings.
+/// Endings in the order of the table.
 pub(super) const ENDINGS: [Ending; 6] = [
     Ending::Kill,
     Ending::PowerCut,

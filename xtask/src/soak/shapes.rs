@@ -1,4 +1,4 @@
-//! The tested pools: with small buffers, regions and transaction groups, so that a few thousand writes reach all
+//! The tested pools. Buffers, regions and transaction groups are small, so that a few thousand writes reach all
 //! states of a tier: rings wrap, caches destage to their backing drives, transaction groups of the intent log end.
 
 /// A pool.

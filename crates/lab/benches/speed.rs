@@ -1,9 +1,9 @@
-//! Speed: simulated 4 KiB I/Os per CPU-second through workload, host path, drive, statistics and anatomy; and memory of
-//! a preconditioned NAND drive. `cargo bench -p drivelab-lab --bench speed [-- FILTER [IOS]]` prints a table; a point
-//! whose name does not contain FILTER is left out, and IOS is for who counts instructions.
+//! Speed: simulated 4 KiB I/Os per CPU-second through workload, host path, drive, statistics and latency breakdown;
+//! and memory of a preconditioned NAND drive. `cargo bench -p drivelab-lab --bench speed [-- FILTER [IOS]]` prints a
+//! table. Points whose names do not contain FILTER are skipped; IOS is for counting instructions.
 //!
-//! A harness of its own rather than criterion's, because what counts is CPU time of one thread (Linux gives it in
-//! `/proc/thread-self/schedstat`; elsewhere the wall clock stands in) and a point takes seconds.
+//! This harness replaces criterion's, because it counts the CPU time of one thread (from
+//! `/proc/thread-self/schedstat` on Linux, otherwise wall-clock time) and a point takes seconds.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use model::media::Precondition;
 use model::{Command, Device, Drive, Stream, Time};
 use workload::job::{Job, Mix};
 
-/// I/Os simulated for each point; drives are built outside of the time taken.
+/// I/Os simulated per point; the time to build drives is excluded.
 const IOS: u64 = 2_000_000;
 
 struct Load {
@@ -21,7 +21,7 @@ struct Load {
     state: Precondition,
     mix: Mix,
     read_percent: u32,
-    /// Which aim of the project it stands under, in I/Os per CPU-second.
+    /// Performance target of the project for this point, in I/Os per CPU-second.
     aim: &'static str,
 }
 
@@ -84,7 +84,7 @@ const LOADS: &[Load] = &[
     },
 ];
 
-/// How many are in flight; 32 is what a SATA disk takes.
+/// Queue depths; 32 is the maximum of a SATA disk.
 const DEPTHS: [u32; 4] = [1, 16, 32, 256];
 
 fn main() {
@@ -136,7 +136,7 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
             read_percent: load.read_percent,
             iodepth: depth,
             number_ios: Some(ios),
-            // A RAM disk has fewer blocks than `ios`: it is read again.
+            // A RAM disk has fewer blocks than `ios`, so it is read repeatedly.
             io_size: Some(Job::ROUND),
             ..Job::default()
         }],
@@ -144,10 +144,10 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
     ))
 }
 
-/// Times each point is run; the quickest counts, being the least disturbed by what else the machine does.
+/// Runs per point. The fastest counts, because other programs disturb it least.
 const REPEATS: usize = 3;
 
-/// Runs the point with few I/Os and with many: the difference is free of building the drive.
+/// Runs the point with few I/Os and with many: the difference excludes the time to build the drive.
 fn measure(name: &str, load: &Load, depth: u32, ios: u64) {
     let mut taken = f64::INFINITY;
     for _ in 0..REPEATS {
@@ -166,7 +166,7 @@ fn measure(name: &str, load: &Load, depth: u32, ios: u64) {
     );
 }
 
-/// CPU-seconds of one run; `None` if the drive is not there.
+/// Returns the CPU-seconds of one run; `None` if the drive does not exist.
 fn timed(load: &Load, depth: u32, ios: u64) -> Option<f64> {
     let plan = plan(load, depth, ios)?;
     let start = Clock::now();
@@ -176,7 +176,7 @@ fn timed(load: &Load, depth: u32, ios: u64) -> Option<f64> {
     Some(start.elapsed())
 }
 
-/// CPU time of this thread.
+/// CPU-time clock of this thread.
 struct Clock {
     cpu_ns: Option<u64>,
     wall: Instant,
@@ -203,7 +203,7 @@ fn thread_cpu_ns() -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident bytes of the process.
+/// Returns the resident bytes of the process.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -211,7 +211,7 @@ fn resident() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Random 4 KiB writes, one at a time, without a host.
+/// Writes 4 KiB at random offsets at QD1, without a host.
 fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u64) -> Time {
     let pages = drive.capacity().bytes / 4096;
     let mut now = from;
@@ -227,9 +227,9 @@ fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u6
     now
 }
 
-/// A steady drive's layout is computed where it is looked at, and the warm-up runs before the first write: each is shown
-/// with its CPU time and the memory that is resident after it. Memory grows with what is written, to about 9.6 bytes a
-/// page (both maps) once a drive with 39 % of spare area has been overwritten from end to end.
+/// The layout of a steady drive is computed on demand, and preconditioning runs before the first write. Each is shown
+/// with its CPU time and the resident memory afterwards. Memory grows with the written data, to about 9.6 bytes per
+/// page (both maps) once a drive with 39 % of spare area has been overwritten completely.
 fn memory(name: &str) {
     const WRITES: u64 = 2_000_000;
     let Ok(sheet) = catalogue::drive(name) else {

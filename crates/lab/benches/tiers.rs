@@ -1,7 +1,7 @@
-//! What tiers cost to simulate: CPU time for each 4 KiB command over drives that take no time, and without a host.
-//! `cargo bench -p drivelab-lab --bench tiers [-- FILTER]` prints a table; a point whose name does not contain FILTER is left
-//! out. The first lines say how much memory a write-back cache takes for each dirty 4 KiB (Linux), over drives that take none;
-//! then comes what the pool and its drives cost under a tier that only passes commands on.
+//! Simulation costs of tiers: CPU time per 4 KiB command over drives with zero latency, without a host. `cargo bench
+//! -p drivelab-lab --bench tiers [-- FILTER]` prints a table; points whose names do not contain FILTER are skipped.
+//! The first lines show the memory of a write-back cache per dirty 4 KiB (Linux), over drives without memory. Then
+//! come the costs of the pool and its drives under a tier that only passes commands on.
 
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Medium, Precondition};
@@ -11,23 +11,23 @@ use model::tier::{
 };
 use model::{Command, Completion, Device, Drive, Span, Stream, Time};
 
-/// Commands timed for each point.
+/// Timed commands per point.
 const COMMANDS: u64 = 1_500_000;
 const UNIT: u64 = 4096;
 const GIB: u64 = 1 << 30;
 
-/// What is asked: the offset of the n-th command, and whether it is a read.
+/// Returns the offset of the n-th command, and whether it is a read.
 type Ask = fn(u64, &mut Stream) -> (u64, bool);
 
 struct Load {
     name: &'static str,
     kind: fn() -> Kind,
-    /// Bytes of each drive.
+    /// Capacities of the drives in bytes.
     drives: &'static [u64],
-    /// Commands before those that are timed.
+    /// Commands before the timed ones.
     before: u64,
     ask: Ask,
-    /// Nanoseconds that it may take.
+    /// Target in nanoseconds.
     aim: &'static str,
 }
 
@@ -47,7 +47,7 @@ fn anywhere(bytes: u64, stream: &mut Stream) -> u64 {
     stream.below(bytes / UNIT) * UNIT
 }
 
-/// Each unit of a GiB once, in no order.
+/// Returns each unit of a GiB once, in scattered order.
 fn next_unit(index: u64) -> u64 {
     index.wrapping_mul(2_654_435_769) % (8 * GIB / UNIT) * UNIT
 }
@@ -118,7 +118,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
     let filter = arguments.next().unwrap_or_default();
     println!("{:<44} {:>12}   aim", "4 KiB", "ns per I/O");
-    // Before others have left memory behind that would be used again.
+    // Runs first, because other points leave freed memory that would be reused.
     for (name, full, behind) in [
         ("memory, scattered over four times as much", 0.3, 4096 * GIB),
         ("memory, all that is behind it dirty", 0.9, 112 * GIB),
@@ -133,7 +133,7 @@ fn main() {
         for depth in [1, 16] {
             let name = format!("{} QD{depth}", load.name);
             if name.contains(&filter) {
-                // The quickest of three, being the least disturbed by what else the machine does.
+                // The fastest of three runs, because other programs disturb it least.
                 let taken = (0..3).map(|_| timed(load, depth));
                 let taken = taken.fold(f64::INFINITY, f64::min);
                 println!(
@@ -146,8 +146,8 @@ fn main() {
     }
 }
 
-/// Bytes for each dirty unit of a cache that is so full of units scattered over `1 / share` times as many, once some have
-/// been destaged.
+/// Returns the bytes per dirty unit of a cache with this fill, with units scattered over `1 / share` times as many,
+/// after some have been destaged.
 fn memory(full: f64, behind: u64) -> Option<f64> {
     let config = WriteBackConfig {
         start: full,
@@ -158,7 +158,7 @@ fn memory(full: f64, behind: u64) -> Option<f64> {
         ..WriteBackConfig::PLAIN
     };
     let before = resident()?;
-    // Drives that take no time would destage all of it at once.
+    // Drives with zero latency would destage everything at once.
     let mut drive = pool(
         Kind::WriteBack(config),
         &[128 * GIB, behind],
@@ -166,7 +166,7 @@ fn memory(full: f64, behind: u64) -> Option<f64> {
     );
     let mut done = Vec::new();
     let at_first = dirty(&drive);
-    // A few rounds: what is oldest has been looked up. What is dirty is counted before much of it has moved.
+    // Several rounds: the oldest units have been looked up. Dirty units are counted before many of them are destaged.
     while dirty(&drive) > 0.99 * at_first {
         let next = drive.next_event();
         if next == Time::NEVER {
@@ -184,7 +184,7 @@ fn dirty(drive: &Drive) -> f64 {
     dirty.0
 }
 
-/// Dirty bytes.
+/// Number of dirty bytes.
 struct Dirty(f64);
 
 impl model::Gauges for Dirty {
@@ -195,7 +195,7 @@ impl model::Gauges for Dirty {
     }
 }
 
-/// Bytes of memory that this process has.
+/// Returns the memory of this process in bytes.
 fn resident() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: f64 = text.split_whitespace().nth(1)?.parse().ok()?;
@@ -206,7 +206,7 @@ fn drive(load: &Load) -> Drive {
     pool((load.kind)(), load.drives, Span::ZERO)
 }
 
-/// A tier on drives of so many bytes that take so long for a command.
+/// Builds a tier on drives with these capacities and this time per command.
 fn pool(kind: Kind, drives: &[u64], per_command: Span) -> Drive {
     let ram = |bytes| {
         DriveConfig::Ram(RamConfig {
@@ -241,7 +241,7 @@ fn pool(kind: Kind, drives: &[u64], per_command: Span) -> Drive {
     DriveConfig::Pool(Box::new(config)).build(Precondition::Fresh, 1)
 }
 
-/// CPU-seconds of the timed commands.
+/// Returns the CPU-seconds of the timed commands.
 fn timed(load: &Load, depth: u32) -> f64 {
     let mut drive = drive(load);
     let mut stream = Stream::new(1, "bench");
@@ -269,7 +269,7 @@ fn timed(load: &Load, depth: u32) -> f64 {
     (thread_cpu_ns() - start) as f64 * 1e-9
 }
 
-/// Keeps so many of these outstanding; when the last has completed.
+/// Keeps `depth` commands outstanding; returns when the last has completed.
 fn commands(
     load: &Load,
     drive: &mut Drive,
@@ -301,7 +301,7 @@ fn commands(
     }
 }
 
-/// CPU time of this thread; where Linux does not tell, the wall clock's.
+/// Returns the CPU time of this thread; if Linux does not report it, the wall-clock time.
 fn thread_cpu_ns() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let cpu = told.and_then(|text| text.split_whitespace().next()?.parse().ok());

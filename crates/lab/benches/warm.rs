@@ -1,5 +1,5 @@
-//! What short runs cost that begin in one steady state: CPU-seconds of one, and of many with seeds of their own that share
-//! the state. `cargo bench -p drivelab-lab --bench warm [-- RUNS]`.
+//! Costs of short runs that start in one steady state: CPU-seconds of one run, and of many runs with different seeds
+//! that share the state. `cargo bench -p drivelab-lab --bench warm [-- RUNS]`.
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 //! reviews measured them. Used to calibrate the catalogue.
 //!
 //! `cargo run --release -p drivelab-lab --example drive_shape -- p3700-1600 [host] [fresh|filled|steady]
-//! [read|write|one|bs|seq|mix|long ...]`; the last column is simulated I/Os by wall-clock second.
+//! [read|write|one|bs|seq|mix|long ...]`; the last column is simulated I/Os per wall-clock second.
 
 use lab::{Lab, Machine, Measured, Outcome, Scenario, Work};
 use model::media::Precondition;

@@ -126,7 +126,7 @@ fn a_file_without_fits_is_named() {
     assert!(problems.contains("host/xeon-2071"), "{problems}");
 }
 
-/// A figure of the drives inside a RAID-0: the row is of the RAID, and the recipe still finds it.
+/// A figure of the drives inside a RAID-0: the row is about the RAID, and the recipe still finds the figure.
 #[test]
 fn a_recipe_sees_through_a_raid() {
     const LEDGER: &str = r#"
@@ -190,7 +190,7 @@ fn a_change_of_what_is_no_member_is_refused() {
     }
 }
 
-/// Large reads of a RAM disk depend on its rate, small ones hardly do, whatever was published for either.
+/// Large reads of a RAM disk depend on its rate, small ones hardly do, independent of the published values.
 #[test]
 fn how_much_rows_depend_on_a_figure_is_told() {
     let file = ledger::file("small.toml", LEDGER);

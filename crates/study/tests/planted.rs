@@ -1,5 +1,6 @@
-//! Each bug that is planted in a mirror, a stripe, a write-back cache or an intent log is found by the checker, within
-//! 10^5 points (two within 2 x 10^5; three violate no guarantee). Without a bug there is no finding. A bug that shows only in a second epoch is found by [`lives`].
+//! The checker finds each bug that is planted in a mirror, a stripe, a write-back cache or an intent log, within 10^5
+//! points (two within 2 x 10^5; three violate no guarantee). Without a bug there is no finding. [`lives`] finds a bug
+//! that shows only in a second epoch.
 
 mod lives;
 
@@ -128,7 +129,8 @@ fn tried((pool, only, points): (&str, &str, u64)) -> Report {
 }
 
 /// On all tested drives, recently written data is read quickly, so that no read is in flight while its segment is
-/// rewritten, and a trim ends after the writes that were sent before it. Drives that complete in any order find both bugs.
+/// rewritten. A trim ends after the writes that were sent before it. Drives that complete in any order find both
+/// bugs.
 fn is_found_by_jumbled_drives() -> bool {
     let sheet = catalogue::drive("write-back-cache(cache=ram-disk, capacity=ram-disk)");
     let sheet = sheet.unwrap_or_else(|problems| panic!("{problems}"));

@@ -1,5 +1,5 @@
-//! Planted bugs that `prove` does not show: a read, a repair, a trim or a recovery has to meet a write or a copy at the right moment.
-//! Each is searched for at many moments, one after the other, in a pool that runs.
+//! Planted bugs that `prove` does not show, because a read, a repair, a trim or a recovery must coincide with a write
+//! or a copy. Each is searched for at many points in time, in sequence, in a running pool.
 
 use model::command::{Command, Completion, Op, Payload, Status};
 use model::data::{Buffers, Bytes, Contents, Image, Kept, Trouble, Unreadable, Unwritable};
@@ -72,7 +72,7 @@ fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
     shelf
 }
 
-/// A pool that runs.
+/// A running pool.
 struct Live {
     pool: Pool<Kept<Drive, Image>, Bytes>,
     bytes: Bytes,
@@ -124,7 +124,7 @@ impl Live {
         payload
     }
 
-    /// Until so many commands have ended.
+    /// Runs until `commands` commands have ended.
     fn drain(&mut self, commands: usize) {
         while self.done.len() < commands {
             let next = self.pool.next_event();
@@ -157,7 +157,7 @@ impl Live {
         data[0]
     }
 
-    /// As a power cut leaves it.
+    /// Returns the stores as a power cut leaves them.
     fn shelf(&self) -> Shelf {
         let members = self.pool.members().iter();
         Shelf {
@@ -171,7 +171,7 @@ fn start(config: &PoolConfig<DriveConfig>) -> Live {
     Live::new(config, &mut made(config)).expect("it is new")
 }
 
-/// While a leg is copied to, it is behind.
+/// A mirror member is stale during its resync.
 fn a_read_meets_a_copy() -> bool {
     let config = config("mirror(2*ram-disk; region=64k)", 1 << 20);
     let mut live = start(&config);
@@ -183,7 +183,7 @@ fn a_read_meets_a_copy() -> bool {
     (0..units).rev().any(|unit| live.read(unit) != 2)
 }
 
-/// A leg cannot read; what the other gives is written back to it, and meanwhile a client writes.
+/// A mirror member cannot read. The data of the other member is written back to it, and a client writes meanwhile.
 fn a_repair_meets_a_write() -> bool {
     let config = config("mirror(2*ram-disk; region=64k, reads=first)", 1 << 20);
     (0..300).any(|moment| {
@@ -200,7 +200,7 @@ fn a_repair_meets_a_write() -> bool {
     })
 }
 
-/// Blocks are trimmed while they are on their way to the drives behind a cache.
+/// Blocks are trimmed while a cache destages them to its backing drives.
 fn a_trim_meets_destaging() -> bool {
     let config = config(
         "write-back-cache(cache=ram-disk, capacity=2*950pro-256; destage_from=10%, destage_until=0%)",
@@ -224,7 +224,7 @@ fn a_trim_meets_destaging() -> bool {
     })
 }
 
-/// A log does again on a mirror what a leg was away for, and that leg is enough alone once it is copied to.
+/// A log repeats on a mirror the writes that one member missed, and after its resync that member alone is sufficient.
 fn a_recovery_meets_a_leg_that_is_behind() -> bool {
     let config = config(
         "intent-log(main=mirror(2*ram-disk; region=64k), log=ram-disk; ram=1GiB)",
@@ -254,7 +254,7 @@ fn a_recovery_meets_a_leg_that_is_behind() -> bool {
     })
 }
 
-/// One test, because what is planted is planted for all of a process.
+/// One test, because a planted bug applies to the whole process.
 #[test]
 fn each_planted_bug_is_found() {
     let tries: [(Bug, fn() -> bool); 4] = [

@@ -146,8 +146,8 @@ fn main() {
     }
 }
 
-/// Returns the bytes per dirty unit of a cache with this fill, with units scattered over `1 / share` times as many,
-/// after some have been destaged.
+/// Returns the bytes of memory per dirty unit of a cache with the dirty share `full`, over `behind` bytes of backing
+/// drives, after some units have been destaged.
 fn memory(full: f64, behind: u64) -> Option<f64> {
     let config = WriteBackConfig {
         start: full,

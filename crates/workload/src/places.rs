@@ -10,7 +10,7 @@ pub(crate) struct Places {
     in_flight: u32,
     /// I/Os per system call.
     batch: u32,
-    /// Minimum completions per wait, and the number of outstanding I/Os below which the thread refills.
+    /// Minimum completions per wait, and the number of outstanding I/Os at which the thread refills.
     complete_min: u32,
     low: u32,
     /// Completions since all slots were last in use.

@@ -1,7 +1,7 @@
 //! Published figures as points: rows whose metric is one figure of one run or of one sweep, with its jobs, and rows
 //! that divide two such figures.
 //!
-//! A review shows these rows on its charts. A row is a figure, a range or a bound at one point of a sweep, the
+//! A review shows these rows on its charts: a figure, a range or a bound at one point of a sweep. Other rows are the
 //! greatest value of a sweep, the point at which a sweep stops rising, or one figure as a multiple of another. Not
 //! included: rows with a more complex metric (the worst of several drives, times in the drive alone), claims without
 //! a number, and runs on a drive or host with changed figures.

@@ -277,7 +277,7 @@ impl Runs<'_> {
         broken
             .map(|reading| reading.limit)
             .or_else(|| match height {
-                Height::Arrivals(rate) if self.falls_behind(rate, &tally, outcomes.len()) => {
+                Height::Arrivals(rate) if self.falls_behind(rate, outcomes) => {
                     Some(String::from("keeps up"))
                 }
                 _ => None,
@@ -285,8 +285,9 @@ impl Runs<'_> {
     }
 
     /// Checks whether fewer I/Os complete than arrive.
-    fn falls_behind(&self, rate: f64, tally: &Tally, runs: usize) -> bool {
-        tally.iops() < (KEPT_UP - self.chance(runs)) * self.request.pattern.offered(rate)
+    fn falls_behind(&self, rate: f64, outcomes: &[&Outcome]) -> bool {
+        let least = KEPT_UP - self.chance(outcomes.len());
+        tally::own_rates(outcomes) < least * self.request.pattern.offered(rate)
     }
 
     /// Returns the share by which arrivals may fall short by chance: three standard deviations of a Poisson count, less
@@ -305,7 +306,7 @@ impl Runs<'_> {
         tally::tell_busiest(&mut measurement, &outcomes, self.machine.drive());
         Point {
             height,
-            iops: rounded(tally.iops()),
+            iops: rounded(tally::rate_at(height, &outcomes)),
             readings: limits.map(|limit| tally.reading(limit, None)).collect(),
             measurement,
             threads: outcomes
@@ -316,10 +317,8 @@ impl Runs<'_> {
 
     /// Returns the outcomes of all seeds that ran at this height.
     fn outcomes(&self, height: Height) -> Vec<&Outcome> {
-        let seeds = 0..self.request.seeds;
-        seeds
-            .filter_map(|seed| self.done.get(&(key(height), seed)))
-            .collect()
+        let of_seed = |seed| self.done.get(&(key(height), seed));
+        (0..self.request.seeds).filter_map(of_seed).collect()
     }
 
     /// Returns for each seed, by bisection, the greatest of these heights at which it meets the limits; `None` if even
@@ -416,7 +415,7 @@ impl Runs<'_> {
             .zip(0..)
             .map(|(index, seed)| {
                 let height = heights[(*index)?];
-                Some(super::rate_of(self.outcome(height, seed)))
+                Some(tally::rate_at(height, &[self.outcome(height, seed)]))
             })
             .collect();
         let point = at.map(|index| self.point(heights[index]));
@@ -469,7 +468,7 @@ impl Runs<'_> {
             let limits = self.request.slo.limits.iter();
             tried.push(Tried {
                 height,
-                iops: rounded(tally.iops()),
+                iops: rounded(tally::rate_at(height, &outcomes)),
                 within: [within as u32, outcomes.len() as u32],
                 readings: limits.map(|limit| tally.reading(limit, None)).collect(),
             });

@@ -2,10 +2,11 @@
 //! and what the slowest I/Os waited for.
 
 use model::media::DriveConfig;
-use model::{Gauge, Part};
+use model::{Gauge, Part, Span};
 use serde::Serialize;
 use statistics::{AnatomyBands, Histogram, Measured};
 
+use super::load::Height;
 use super::slo::{Figure, Limit, Of};
 use crate::review::measure::{Keep, measurement};
 use crate::review::results::{Measurement, rounded};
@@ -267,6 +268,26 @@ pub(super) fn tell_busiest(
             *all = rounded(most.unwrap_or(*all / striped));
         }
     }
+}
+
+/// Returns the I/Os a second of these runs at a height. In an open loop the threads' own rates are added up: threads
+/// start one after the other, which in a short run is a share of the time from the first start to the last completion,
+/// so that less seems to complete than arrives.
+pub(super) fn rate_at(height: Height, outcomes: &[&Outcome]) -> f64 {
+    match height {
+        Height::Arrivals(_) => own_rates(outcomes),
+        Height::InFlight(_) => measurement(outcomes, Keep::default()).iops(),
+    }
+}
+
+/// Returns the sum of the threads' rates, each over the thread's own time; the mean of the runs.
+pub(super) fn own_rates(outcomes: &[&Outcome]) -> f64 {
+    let threads = outcomes.iter().flat_map(|outcome| &outcome.threads);
+    let rates = threads
+        .flat_map(|thread| [&thread.read, &thread.write])
+        .filter(|one| one.over != Span::ZERO)
+        .map(|one| one.ios as f64 / one.over.seconds());
+    rates.sum::<f64>() / outcomes.len().max(1) as f64
 }
 
 /// Utilisation at and above which a part is saturated.

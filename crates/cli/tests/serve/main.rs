@@ -7,6 +7,7 @@ mod faults;
 mod figures;
 mod full;
 mod legs;
+mod noted;
 mod old_copies;
 mod pools;
 mod programs;

@@ -179,6 +179,9 @@ pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
         Damage::AllOutdated(_) | Damage::OtherLife => {
             "bring back the newest copies, or serve what is here as it is with --accept-loss"
         }
+        Damage::Behind(_) => {
+            "bring back the stores of the others, or serve what is here as it is with --accept-loss"
+        }
         Damage::Hole(_) => {
             "bring back the newest copy of its store, or serve what is here with --accept-loss: parts of it may be wrong"
         }
@@ -212,6 +215,10 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
         }
         Damage::Outdated(leg) => format!(
             "{name}: {} is an old copy, or was away: the pool was opened without it since",
+            named(leg)
+        ),
+        Damage::Behind(leg) => format!(
+            "{name}: {} has missed writes, and the members that have them are missing, or cannot read their labels",
             named(leg)
         ),
         Damage::Bare(leg) => format!(

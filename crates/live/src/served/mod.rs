@@ -17,6 +17,7 @@ mod held;
 mod injected;
 mod machine;
 mod moving;
+mod noted;
 mod opening;
 mod pool_opening;
 mod pooled;

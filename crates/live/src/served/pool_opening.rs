@@ -25,6 +25,7 @@ use super::data::Data;
 use super::disk::Disk;
 use super::findings;
 use super::machine::Machine;
+use super::noted::{self, Note};
 use super::opening::{Opened, cannot, in_memory, open_file, refused};
 use super::pooled::{Disks, MemberStore, Pooled};
 use super::room::Room;
@@ -158,6 +159,7 @@ impl Setup {
             topology,
             members: members.collect(),
             opening: Opening::default(),
+            behind: Vec::new(),
         }
     }
 
@@ -319,7 +321,14 @@ impl Setup {
         let serial = folder.state.serial.clone();
         self.precondition = said;
         let uuid = folder.state.uuid;
-        let pool = Pooled::new((config, uuid), room.clone(), drives, disks, stores, found);
+        let recorded = folder.path.as_ref().filter(|_| !room.is_full());
+        let file = recorded.map(|path| {
+            let state = noted::opened(&config, &folder.state, &found);
+            (pool_state_path(path), state)
+        });
+        let note = Note::new(&config, file, &found);
+        let all = (drives, disks, stores);
+        let pool = Pooled::new((config, uuid), (room.clone(), note), all, found);
         let machine = Machine::Pool(Box::new(pool));
         let mut served = Served::new(self, machine, folder.state.bytes, serial);
         served.findings = lines;
@@ -359,10 +368,15 @@ impl Setup {
             absent: &absent,
         };
         let remembered = (!self.accept_loss).then_some(folder.state.opening);
+        let in_sync = match self.accept_loss {
+            true => Vec::new(),
+            false => noted::in_sync(config, &folder.state),
+        };
         let start = Start {
             pool: uuid,
             mark: RandomState::new().hash_one(uuid) | 1,
             remembered,
+            in_sync: &in_sync,
             bytes: Some(folder.state.bytes),
             accept_loss: self.accept_loss,
         };
@@ -395,11 +409,7 @@ impl Setup {
         }
         if let Some(path) = &folder.path {
             let file = pool_state_path(path);
-            let state = PoolState {
-                opening: found.opening.unwrap_or_default(),
-                ..folder.state.clone()
-            };
-            match state.save(&file) {
+            match noted::opened(config, &folder.state, &found).save(&file) {
                 // The folder is then one opening behind, as after a crash at this point.
                 Err(error) if no_room(&error) && !folder.is_new => {}
                 saved => saved.map_err(|error| cannot(&file, "written", &error))?,

@@ -9,12 +9,13 @@ use std::io;
 use model::data::{Buffers, Bytes, Contents, Kept, READY, Trouble, Unreadable, Unwritable};
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
 use model::media::DriveConfig;
-use model::tier::offline::{self, Images, Recovered};
+use model::tier::offline::{self, Images, Recovered, Start};
 use model::tier::{Pool, PoolConfig};
 use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
 use super::disk::Disk;
 use super::findings;
+use super::noted::Note;
 use super::resync::Resync;
 use super::room::{MOST, Room};
 use crate::clock::Wall;
@@ -59,6 +60,7 @@ pub(super) struct Pooled {
     failure: Option<String>,
     room: Room,
     resync: Resync,
+    note: Note,
 }
 
 /// The stores of a pool that is not running.
@@ -106,10 +108,8 @@ impl Pooled {
     /// Returns a pool of these drives and stores, with the recovered tiers.
     pub(super) fn new(
         (config, uuid): (PoolConfig<DriveConfig>, u128),
-        room: Room,
-        drives: Vec<ManagedDrive>,
-        disks: Vec<Disk>,
-        stores: Vec<MemberStore>,
+        (room, note): (Room, Note),
+        (drives, disks, stores): (Vec<ManagedDrive>, Vec<Disk>, Vec<MemberStore>),
         tiers: Recovered,
     ) -> Pooled {
         use model::media::Medium;
@@ -144,6 +144,7 @@ impl Pooled {
             failure: None,
             room,
             resync,
+            note,
         }
     }
 
@@ -284,6 +285,10 @@ impl Pooled {
     pub(super) fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
         if self.pool.next_event() == now {
             self.pool.advance(now, now, done);
+            if self.note.is_old(self.pool.tiers()) {
+                // Before any of these completions reaches a client.
+                self.note.update(&self.config, self.pool.tiers());
+            }
         }
         if let Some(index) = self.returning.iter().position(|(at, _)| *at == now) {
             let (_, member) = self.returning.swap_remove(index);
@@ -379,7 +384,15 @@ impl Pooled {
             back = back.max(now + READY);
             self.pool.befall(back, member, Trouble::Returns);
         }
-        let lines = match offline::recover(&self.config, self.uuid, &mut Stopped(&mut self.pool)) {
+        let start = Start {
+            pool: self.uuid,
+            mark: 0,
+            remembered: None,
+            in_sync: self.note.in_sync(),
+            bytes: None,
+            accept_loss: false,
+        };
+        let lines = match offline::open(&self.config, &start, &mut Stopped(&mut self.pool)) {
             Ok(recovered) => {
                 let lines = findings::lines(&self.config, &recovered);
                 let dead = self.pool.members().iter().map(Kept::is_dead);
@@ -388,6 +401,8 @@ impl Pooled {
                         store.state.opening = recovered.opening.map(|it| it.number);
                     }
                 }
+                self.note.opened(&self.config, &recovered);
+                self.note.write(&self.config);
                 self.pool.restart(back, recovered.tiers(&self.config));
                 lines
             }
@@ -431,6 +446,9 @@ impl Pooled {
 
     /// Takes an error of the host for a member's store.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        if let Some(error) = self.note.take_failure() {
+            return Some(error);
+        }
         (0..self.stores.len()).find_map(|member| {
             let take = |it: &mut Member| it.contents_mut().take_failure();
             let error = self.pool.with_member(member as u16, take)?;

@@ -2,8 +2,9 @@
 //!
 //! It is a short text, `pool.state`: a first line with the version, then `key value` lines; the last line is the
 //! CRC-32C of all before it. It is written when the pool is created, and again at each opening, after the labels of
-//! the members. So if all members are older than this file states, they are known to be old copies. All other changing
-//! state is in the members' states and labels.
+//! the members. So if all members are older than this file states, they are known to be old copies. It is also written
+//! whenever a member of a mirror or an array goes out of sync, or is in sync again, before a client can learn of it. All
+//! other changing state is in the members' states and labels.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub struct PoolState {
     pub members: Vec<(String, String)>,
     /// The last opening of the pool.
     pub opening: Opening,
+    /// Tiers with children that are out of sync, by name, with these children: one bit each.
+    pub behind: Vec<(String, u32)>,
 }
 
 impl PoolState {
@@ -47,6 +50,9 @@ impl PoolState {
         }
         let Opening { number, mark } = self.opening;
         text.push_str(&format!("opening {number} {mark:016x}\n"));
+        for (tier, behind) in &self.behind {
+            text.push_str(&format!("behind {behind:08x} {tier}\n"));
+        }
         let sum = crc32c::crc32c(text.as_bytes());
         text.push_str(&format!("crc32c {sum:08x}\n"));
         text
@@ -89,6 +95,11 @@ impl PoolState {
                         mark: u64::from_str_radix(mark, 16).map_err(|_| wrong())?,
                     };
                 }
+                "behind" => {
+                    let (behind, tier) = value.split_once(' ').ok_or_else(wrong)?;
+                    let behind = u32::from_str_radix(behind, 16).map_err(|_| wrong())?;
+                    state.behind.push((tier.to_owned(), behind));
+                }
                 _ => return Err(wrong()),
             }
         }
@@ -125,6 +136,7 @@ mod tests {
                 number: 9,
                 mark: 0xfeed,
             },
+            behind: vec![("a mirror".into(), 0x8000_0002)],
         };
         let text = state.emit();
         assert_eq!(PoolState::parse(&text), Ok(state));

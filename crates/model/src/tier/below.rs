@@ -94,6 +94,10 @@ pub trait Below {
     /// number.
     fn opening(&self) -> Option<u64>;
 
+    /// Returns the children that had all acknowledged data when the pool ended, as noted outside of the pool, one bit
+    /// each; all bits if that is unknown.
+    fn noted(&self) -> u32;
+
     /// Whether possible data loss is accepted, so that a tier opens with the remaining children.
     fn accepts_loss(&self) -> bool;
 
@@ -121,6 +125,8 @@ pub enum Damage {
     Bare(Child),
     /// This child is an old copy: the other children have newer data.
     Outdated(Child),
+    /// This child has missed writes, according to the note outside of the pool, and no child that has them can be used.
+    Behind(Child),
     /// This child lacks data that it should have.
     Unfound(Child),
     /// This child cannot be written.
@@ -155,6 +161,10 @@ impl fmt::Display for Damage {
             Damage::Outdated(child) => write!(
                 f,
                 "child {child} is older than what the others have gone on with"
+            ),
+            Damage::Behind(child) => write!(
+                f,
+                "child {child} has missed writes, and no child that has them can be used"
             ),
             Damage::Unfound(child) => {
                 write!(f, "child {child} has not what its own tables or log say")

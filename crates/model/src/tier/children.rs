@@ -147,6 +147,12 @@ impl<I: Images> Below for Children<'_, I> {
     fn opening(&self) -> Option<u64> {
         self.openings.and_then(Openings::last)
     }
+    fn noted(&self) -> u32 {
+        match self.openings.filter(|_| !self.anew) {
+            Some(openings) => openings.noted(self.tier),
+            None => u32::MAX,
+        }
+    }
     fn accepts_loss(&self) -> bool {
         self.openings.is_some_and(|it| it.accepts_loss)
     }

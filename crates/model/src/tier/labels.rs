@@ -158,6 +158,13 @@ impl Labels {
         self.known.in_sync & self.written.in_sync
     }
 
+    /// Returns the members that have all acknowledged data: a write that others have missed is acknowledged only when
+    /// the labels list the others as out.
+    #[inline]
+    pub(super) fn complete(&self) -> u32 {
+        self.written.in_sync
+    }
+
     /// Returns the members that must complete a write before it is acknowledged, because a current or future label
     /// lists them as complete.
     #[inline]

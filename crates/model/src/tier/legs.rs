@@ -5,6 +5,9 @@
 //! newest or the one before. A crash can leave no other state, because labels are written one at a time, each to all
 //! members in sync. Any other member is an old copy or was absent. It is stale, even if the labels list it as complete.
 //!
+//! If none of the members that count as complete was complete when the pool ended, as noted outside of the pool, the
+//! labels that say so are lost: the tier is not opened.
+//!
 //! A stale member lacks the marked regions if its label is not older than the one before marks were last cleared,
 //! because all later writes are marked; otherwise it lacks everything. In each opening, labels are rewritten: first on
 //! the members that were in sync, then on those that have been resynced.
@@ -212,6 +215,10 @@ impl Legs {
         }
         if in_sync.count_ones() < own.needed {
             return Err(nobody(own, &newest, below));
+        }
+        // The labels that state which members are complete may be unreadable, or missing with their members.
+        if in_sync & below.noted() == 0 && !planted::has(Bug::ServesBehind) {
+            return Err(Damage::Behind(in_sync.trailing_zeros() as Child));
         }
         let is_newest = |leg: Child| {
             let own = label(leg).is_some_and(|it| it.sequence == newest.sequence);

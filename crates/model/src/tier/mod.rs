@@ -501,3 +501,15 @@ tiers! {
     /// Groups of drives in nodes, with a network between them.
     Cluster = "cluster": ClusterConfig => Box<Cluster>,
 }
+
+impl AnyTier {
+    /// Returns the children that have all acknowledged data, one bit each; all bits if the tier does not track that.
+    #[inline]
+    pub fn in_sync(&self) -> u32 {
+        match self {
+            AnyTier::Mirror(mirror) => mirror.in_sync(),
+            AnyTier::Raid5(array) | AnyTier::Raid6(array) => array.in_sync(),
+            _ => u32::MAX,
+        }
+    }
+}

@@ -24,6 +24,8 @@ pub struct Recovered {
     pub found: Vec<(u16, Found)>,
     /// The opening that has begun, if the pool numbers them.
     pub opening: Option<Opening>,
+    /// By tier: the children that have all acknowledged data, one bit each, to be noted outside of the pool.
+    pub in_sync: Vec<u32>,
     /// Number of the last opening that each member took part in before, if its labels state it.
     pub before: Vec<Option<u64>>,
 }
@@ -129,13 +131,16 @@ pub fn format<M: Medium>(
 
 /// Information about a pool to be recovered, in addition to the content of its members.
 #[derive(Clone, Copy, Debug)]
-pub struct Start {
+pub struct Start<'a> {
     /// Identifier of the pool.
     pub pool: u128,
     /// Mark that no other opening has; 0 if openings with the same members may have equal marks.
     pub mark: u64,
     /// The last opening, as noted outside of the pool.
     pub remembered: Option<Opening>,
+    /// By tier: the children in sync when the pool ended, one bit each, as noted outside of the pool
+    /// ([`Recovered::in_sync`], [`AnyTier::in_sync`]). Empty if that is unknown.
+    pub in_sync: &'a [u32],
     /// Used bytes of the pool's addresses; `None` for all.
     pub bytes: Option<u64>,
     /// Whether tiers open with the remaining children, even if data may be lost permanently.
@@ -156,6 +161,7 @@ pub fn recover<M: Medium>(
         pool,
         mark: 0,
         remembered: None,
+        in_sync: &[],
         bytes: None,
         accept_loss: false,
     };
@@ -168,12 +174,13 @@ pub fn recover<M: Medium>(
 /// The served tier that cannot be opened, and why.
 pub fn open<M: Medium>(
     config: &PoolConfig<M>,
-    start: &Start,
+    start: &Start<'_>,
     images: &mut impl Images,
 ) -> Result<Recovered, (String, Damage)> {
     let openings = Openings::read(config, start.pool, start.remembered, images);
     let mut openings = openings.map_err(|it| named(config, it))?;
     openings.accepts_loss = start.accept_loss;
+    openings.noted = start.in_sync.to_vec();
     let before = openings.of_members(config.members.len());
     let mut found = openings.behind();
     let capacities = config.capacities();
@@ -223,7 +230,14 @@ pub fn open<M: Medium>(
     };
     let opening = openings.begin(mark, images);
     let opening = opening.map_err(|it| named(config, it))?;
+    // What is known of a tier that could not be opened stays so.
+    let noted = |(index, tier): (usize, &Result<AnyTier, Damage>)| match tier {
+        Ok(tier) => tier.in_sync(),
+        Err(_) => start.in_sync.get(index).copied().unwrap_or(u32::MAX),
+    };
+    let in_sync = tiers.iter().enumerate().map(noted).collect();
     Ok(Recovered {
+        in_sync,
         tiers,
         found,
         opening,

@@ -203,6 +203,8 @@ pub(super) struct Openings {
     standings: Vec<Standing>,
     /// Whether tiers open with the remaining children, even if data may be lost permanently.
     pub(super) accepts_loss: bool,
+    /// By tier: the children in sync when the pool ended, as noted outside of the pool. Empty if unknown.
+    pub(super) noted: Vec<u32>,
     /// By tier: the used ranges of its addresses.
     pub(super) used: Vec<Vec<Range>>,
 }
@@ -253,6 +255,7 @@ impl Openings {
             read,
             newest,
             accepts_loss: false,
+            noted: Vec::new(),
             used: Vec::new(),
         };
         openings.judge(newest_member)?;
@@ -320,6 +323,11 @@ impl Openings {
         let is_it = |it: &&Slice| (it.tier, it.child) == (tier, child);
         let index = self.slices.iter().position(|it| is_it(&it));
         index.map_or(Standing::Current, |index| self.standings[index])
+    }
+
+    /// Returns the children of a tier that were in sync when the pool ended, as noted outside of the pool.
+    pub(super) fn noted(&self, tier: usize) -> u32 {
+        self.noted.get(tier).copied().unwrap_or(u32::MAX)
     }
 
     /// Returns the number of the last opening; `None` if the pool has no labels.

@@ -94,6 +94,8 @@ pub enum Bug {
     AcceptsOldCopies,
     /// All tiers: members that were used without each other are combined.
     AcceptsSplitBrain,
+    /// Mirror and array: members that are known to be behind are served if the labels that say so are lost.
+    ServesBehind,
     /// Mirror: a repair of data that a member could not read overwrites a write in flight.
     RepairsOverWrites,
     /// Mirror: only the first chunk of each marked region is copied to a returned member.
@@ -159,7 +161,7 @@ pub enum Bug {
 
 impl Bug {
     /// All planted bugs.
-    pub const ALL: [Bug; 73] = [
+    pub const ALL: [Bug; 74] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -203,6 +205,7 @@ impl Bug {
         Bug::MissesSilently,
         Bug::AcceptsOldCopies,
         Bug::AcceptsSplitBrain,
+        Bug::ServesBehind,
         Bug::RepairsOverWrites,
         Bug::CopiesFirstChunks,
         Bug::CopiesOneRegion,

@@ -3,7 +3,10 @@
 use model::Stream;
 use model::data::Trouble;
 use model::media::DriveConfig;
-use model::tier::{Kind, PoolConfig, Target, TierConfig};
+use model::tier::{Kind, PoolConfig, Target, openings};
+
+/// Bytes at the end of a slice with labels: those of openings, and two of a tier.
+const LABELS: u64 = openings::LEAST + (8 << 10);
 
 /// A fault of a member before a step of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +87,8 @@ pub(super) enum Fault {
     ReturnsThenDies(u16, u16),
     /// The first member cannot read some blocks, and the other one fails and returns.
     UnreadableAndReturns(u16, u16),
+    /// The first member cannot read its labels, and the other one fails and returns.
+    LabelsAndReturns(u16, u16),
     /// The given members fail one after another, and are missing after the power cut.
     Die(Vec<u16>),
     /// This member fails, and returns after the power cut or before.
@@ -92,6 +97,8 @@ pub(super) enum Fault {
     FailsWrite(u16),
     /// This member cannot read some blocks, before the cut and after.
     Unreadable(u16),
+    /// This member cannot read the labels at the end of its slices.
+    UnreadableLabels(u16),
     /// This member acknowledges flushes without executing them.
     Lies(u16),
     /// This member acknowledges a write without executing it.
@@ -100,6 +107,23 @@ pub(super) enum Fault {
     Misdirects(u16),
     /// A bit of this member flips.
     Rots(u16),
+}
+
+/// Returns the labels of a member as unreadable ranges: those of the pool and of a tier at the end of each slice.
+fn labels_of(config: &PoolConfig<DriveConfig>, member: u16) -> Vec<Trouble> {
+    let targets = config.tiers.iter().flat_map(|it| &it.children);
+    let labels = targets.filter_map(|target| match *target {
+        Target::Slice {
+            member: of,
+            base,
+            bytes,
+        } if of == member => Some(Trouble::Unreadable {
+            at: base + bytes - LABELS,
+            bytes: LABELS,
+        }),
+        _ => None,
+    });
+    labels.collect()
 }
 
 /// Expected result of a fault.
@@ -139,6 +163,7 @@ impl Fault {
             Fault::Returns,
             Fault::FailsWrite,
             Fault::Unreadable,
+            Fault::UnreadableLabels,
             Fault::Lies,
             Fault::LosesWrite,
             Fault::Misdirects,
@@ -159,6 +184,7 @@ impl Fault {
                 faults.push(Fault::Alternate(one, two));
                 faults.push(Fault::ReturnsThenDies(one, two));
                 faults.push(Fault::UnreadableAndReturns(one, two));
+                faults.push(Fault::LabelsAndReturns(one, two));
                 if one < two {
                     faults.push(Fault::Split(one, two));
                 }
@@ -189,6 +215,11 @@ impl Fault {
                 name(one),
                 name(two)
             ),
+            Fault::LabelsAndReturns(one, two) => format!(
+                "{} cannot read its labels, {} is away for a time",
+                name(one),
+                name(two)
+            ),
             Fault::Die(members) => {
                 let names: Vec<String> = members.iter().map(name).collect();
                 let verb = if names.len() == 1 { "dies" } else { "die" };
@@ -197,6 +228,7 @@ impl Fault {
             Fault::Returns(member) => format!("{} dies and returns", name(member)),
             Fault::FailsWrite(member) => format!("{} fails a write", name(member)),
             Fault::Unreadable(member) => format!("{} cannot read some blocks", name(member)),
+            Fault::UnreadableLabels(member) => format!("{} cannot read its labels", name(member)),
             Fault::Lies(member) => format!("{} lies about flushes", name(member)),
             Fault::LosesWrite(member) => format!("{} loses a write", name(member)),
             Fault::Misdirects(member) => format!("{} misplaces a write", name(member)),
@@ -217,29 +249,19 @@ impl Fault {
                 };
             }
             Fault::Split(..) => return Covered::MustBeTold,
-            // Both have failed. Data written while the first was missing is only on the other one, and if that is
-            // missing too, no member shows it.
-            Fault::Alternate(..) | Fault::ReturnsThenDies(..) if has_array(config) => {
-                // In an array, then too few members are left, or enough.
+            // Data written while the first was missing may only be on the other one, which is now missing. The server's
+            // note of the members in sync shows that.
+            Fault::Alternate(..) | Fault::ReturnsThenDies(..) | Fault::LabelsAndReturns(..) => {
                 return Covered::MustBeTold;
             }
-            Fault::Alternate(..) | Fault::ReturnsThenDies(..) => return Covered::NotPromised,
             // Some blocks may then be on no member. An intent log treats an unreadable root or log block as if it had
-            // never been written, so it cannot report the loss. A cache without a readable superblock is lost; if it
-            // was the member with all data, this is the case above.
-            Fault::UnreadableAndReturns(one, _) => {
-                let is_one =
-                    |it: &Target| matches!(it, Target::Slice { member, .. } if member == one);
-                let silent = |it: &TierConfig| match it.kind {
-                    Kind::IntentLog(_) => true,
-                    Kind::WriteBack(_) => it.children.first().is_some_and(is_one),
-                    _ => false,
-                };
-                return match config.tiers.iter().any(silent) {
-                    true => Covered::NotPromised,
-                    false => Covered::MustBeTold,
-                };
+            // never been written, so it cannot report the loss.
+            Fault::UnreadableAndReturns(..) if has_log(config) => return Covered::NotPromised,
+            Fault::UnreadableAndReturns(..) => return Covered::MustBeTold,
+            Fault::UnreadableLabels(member) if loss.happens(&|it| it == *member, true) => {
+                return Covered::MustBeTold;
             }
+            Fault::UnreadableLabels(_) => return Covered::Yes,
             Fault::Returns(member) | Fault::FailsWrite(member) | Fault::Unreadable(member) => {
                 core::slice::from_ref(member)
             }
@@ -265,7 +287,13 @@ impl Fault {
     }
 
     /// Returns the times and members of the faults in a program of this number of steps.
-    pub(super) fn blows(&self, seed: u64, steps: usize, bytes: u64) -> Vec<Blow> {
+    pub(super) fn blows(
+        &self,
+        seed: u64,
+        steps: usize,
+        config: &PoolConfig<DriveConfig>,
+    ) -> Vec<Blow> {
+        let bytes = config.bytes().min(1 << 20);
         let mut stream = Stream::new(seed, "fault");
         let mut before = || stream.below(steps as u64 + 1) as u8;
         let blow = |before, member, trouble| Blow {
@@ -302,6 +330,17 @@ impl Fault {
                     blow(at[2], *two, Trouble::Returns),
                 ]
             }
+            Fault::LabelsAndReturns(one, two) => {
+                let mut at = [before(), before(), before()];
+                at.sort_unstable();
+                let labels = labels_of(config, *one).into_iter();
+                // In half of the programs before the other one is missing, otherwise after it has returned.
+                let labels = labels.map(|it| blow(at[if seed % 2 == 0 { 0 } else { 2 }], *one, it));
+                let mut blows: Vec<Blow> = labels.collect();
+                blows.push(blow(at[1], *two, Trouble::Dies));
+                blows.push(blow(at[2], *two, Trouble::Returns));
+                blows
+            }
             Fault::Die(members) => {
                 let die = |&member: &u16| blow(before(), member, Trouble::Dies);
                 members.iter().map(die).collect()
@@ -321,6 +360,11 @@ impl Fault {
                 let trouble = |at| Trouble::Unreadable { at, bytes: 16384 };
                 let ends = [0, (bytes - 16384) / 4096 * 4096];
                 ends.map(|at| blow(before, *member, trouble(at))).into()
+            }
+            Fault::UnreadableLabels(member) => {
+                let before = before();
+                let labels = labels_of(config, *member).into_iter();
+                labels.map(|it| blow(before, *member, it)).collect()
             }
             Fault::Lies(member) => vec![blow(0, *member, Trouble::Lies)],
             Fault::LosesWrite(member) => vec![blow(before(), *member, Trouble::LosesWrite)],

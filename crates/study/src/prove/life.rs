@@ -20,13 +20,22 @@ const VERSIONS: u32 = 80;
 #[derive(Clone, Default, Debug)]
 pub(super) struct Before {
     images: Vec<Image>,
+    /// The children in sync at the end of the epoch, as a server has noted them.
+    in_sync: Vec<u32>,
     /// The tested opening.
     opening: Option<Opening>,
 }
 
 impl Before {
-    /// Returns the media after a power cut, with missing members and restored states.
-    pub(super) fn put_back(&self, lives: Lives, mut media: Vec<Image>, absent: &[u16]) -> Disks {
+    /// Returns the media after a power cut, with missing members and restored states, and with what a server has noted:
+    /// `in_sync`.
+    pub(super) fn put_back(
+        &self,
+        lives: Lives,
+        mut media: Vec<Image>,
+        mut in_sync: Vec<u32>,
+        absent: &[u16],
+    ) -> Disks {
         let mut absent = absent.to_vec();
         let mut remembered = None;
         match lives {
@@ -37,15 +46,21 @@ impl Before {
                 // If no other member shows it, the server's own record must.
                 remembered = self.opening.filter(|_| media.len() == 1);
             }
-            Lives::Alternate(_, two) => absent.push(two),
+            Lives::Alternate(_, two) => {
+                absent.push(two);
+                remembered = self.opening;
+            }
             Lives::Split(one, _) => {
                 let of_this = media[usize::from(one)].clone();
                 media = self.images.clone();
                 media[usize::from(one)] = of_this;
+                // Two servers have noted different states.
+                in_sync.clear();
             }
         }
         Disks {
             remembered,
+            in_sync,
             ..Disks::new(media, absent)
         }
     }
@@ -55,6 +70,7 @@ impl Before {
 struct End {
     media: Vec<Image>,
     oracle: Oracle,
+    in_sync: Vec<u32>,
 }
 
 /// Runs a program to its end or to a power cut, chosen by its seed; if it `rests`, always to its end.
@@ -91,6 +107,7 @@ fn live(
         end = Some(End {
             media: apply(&choice, &cut.undecided, &cut.media),
             oracle: cut.oracle.clone(),
+            in_sync: cut.in_sync.clone(),
         });
         over
     };
@@ -148,11 +165,13 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
     let end = live(world, (&disks, tiers), Past::default(), first, rests)?;
     let mut before = Before {
         images: end.media,
+        in_sync: end.in_sync,
         opening: None,
     };
     if let Lives::Split(one, _) = lives {
         let mut oracle = end.oracle.clone();
         let mut disks = Disks::new(before.images.clone(), vec![one]);
+        disks.in_sync = before.in_sync.clone();
         let tiers = settle(world, &mut disks, &mut oracle)?;
         let past = Past {
             oracle,
@@ -161,13 +180,16 @@ pub(super) fn begin(world: &World, lives: Lives, seed: u64) -> Result<Begun, Fai
         let seed = seed ^ 0xa5a5_0000;
         let other = live(world, (&disks, tiers), past, seed, false)?;
         disks = Disks::new(before.images, absent);
+        disks.in_sync = before.in_sync;
         before = Before {
             images: other.media,
+            in_sync: other.in_sync,
             opening: None,
         };
         return second(world, disks, end.oracle, before);
     }
-    let disks = Disks::new(before.images.clone(), absent);
+    let mut disks = Disks::new(before.images.clone(), absent);
+    disks.in_sync = before.in_sync.clone();
     second(world, disks, end.oracle, before)
 }
 

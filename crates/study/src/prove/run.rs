@@ -2,6 +2,7 @@
 //! leave a new state, a callback is called.
 
 use model::data::{Buffers, Image, Trouble, Undecided};
+use model::tier::AnyTier;
 use model::tier::offline::Recovered;
 use model::{Command, Device, Op, Payload, Span, Status, Time};
 
@@ -24,6 +25,8 @@ pub(super) struct Cut<'a> {
     pub(super) media: Vec<Image>,
     /// Writes that may or may not be on the media, by member.
     pub(super) undecided: Vec<(u16, Undecided)>,
+    /// By tier: the children in sync, as a server has noted them.
+    pub(super) in_sync: Vec<u32>,
 }
 
 /// A failure while the pool was running.
@@ -308,6 +311,7 @@ impl Run<'_> {
             oracle: &self.oracle,
             media: members.iter().map(|it| it.contents().clone()).collect(),
             undecided,
+            in_sync: self.pool.tiers().iter().map(AnyTier::in_sync).collect(),
         };
         self.cuts += 1;
         self.enough = (self.look)(&cut);

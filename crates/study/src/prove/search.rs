@@ -168,10 +168,9 @@ impl<'a> Search<'a> {
     /// Returns the search over the program of a seed under a fault.
     pub(super) fn of(world: &'a World, fault: &Fault, seed: u64) -> Search<'a> {
         let program = Program::new(seed, world.bytes());
-        let member = world.bytes().min(1 << 20);
         let case = Case {
             seed,
-            blows: fault.blows(seed, program.steps.len(), member),
+            blows: fault.blows(seed, program.steps.len(), &world.config),
             absent: fault.absent(),
             lives: fault.lives(),
             program,
@@ -265,10 +264,11 @@ impl<'a> Search<'a> {
     /// Tries a power cut with one result.
     fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &Choice) {
         let media = choice::apply(choice, &cut.undecided, &cut.media);
+        let noted = cut.in_sync.clone();
         let mut disks = self
             .before
-            .put_back(self.case.lives, media, &self.case.absent);
-        let before = disks.images.clone();
+            .put_back(self.case.lives, media, noted, &self.case.absent);
+        let (before, noted) = (disks.images.clone(), disks.in_sync.clone());
         self.tally.points += 1;
         self.tally.torn += u64::from(choice.torn.is_some());
         if self.again {
@@ -296,6 +296,7 @@ impl<'a> Search<'a> {
             self.tally.second += 1;
             self.tally.points += 1;
             let mut disks = Disks::new(cut_log(&before, &log[..steps]), disks.absent.clone());
+            disks.in_sync = noted.clone();
             let fail = self.recover_and_judge(&mut disks, cut.oracle, runs);
             if let Err(fail) = fail {
                 self.failed(fail, at, Some(steps as u16));
@@ -324,6 +325,10 @@ impl<'a> Search<'a> {
             Ok(tiers) if self.world.has_old_log(&tiers) => {
                 self.tally.lost += 1;
                 return Err(Fail::Down("a log is an old copy".into()));
+            }
+            Ok(tiers) if self.told_is_right && self.world.lacks_log(&tiers) => {
+                self.tally.lost += 1;
+                return Err(Fail::Down("a log is missing".into()));
             }
             Ok(tiers) => tiers,
             Err((tier, damage)) => {

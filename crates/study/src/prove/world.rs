@@ -77,6 +77,8 @@ pub(super) struct Disks {
     pub(super) absent: Vec<u16>,
     /// The last opening, as a server records it in addition to the members.
     pub(super) remembered: Option<Opening>,
+    /// By tier: the children in sync, as a server records them in addition to the members. Empty if that is unknown.
+    pub(super) in_sync: Vec<u32>,
     /// Writes since the beginning of the log, for [`Disks::log`].
     pub(super) log: Option<Vec<Logged>>,
 }
@@ -94,6 +96,7 @@ impl Disks {
             images,
             absent,
             remembered: None,
+            in_sync: Vec::new(),
             log: None,
         }
     }
@@ -213,6 +216,14 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
 }
 
 impl World {
+    /// Checks whether a log of an intent log is missing. A server does not start then unless the user accepts the loss.
+    pub(super) fn lacks_log(&self, tiers: &Recovered) -> bool {
+        tiers.found.iter().any(|&(tier, found)| {
+            let kind = &self.config.tiers[usize::from(tier)].kind;
+            matches!(kind, Kind::IntentLog(_)) && matches!(found, Found::Absent(_))
+        })
+    }
+
     /// Checks whether a log of an intent log is an old copy.
     pub(super) fn has_old_log(&self, tiers: &Recovered) -> bool {
         tiers.found.iter().any(|&(tier, found)| {
@@ -311,14 +322,21 @@ impl World {
     }
 
     pub(super) fn recover(&self, disks: &mut Disks) -> Result<Recovered, (String, Damage)> {
+        let noted = core::mem::take(&mut disks.in_sync);
         let start = Start {
             pool: POOL,
             mark: 0,
             remembered: disks.remembered,
+            in_sync: &noted,
             bytes: None,
             accept_loss: false,
         };
-        offline::open(&self.config, &start, disks)
+        let opened = offline::open(&self.config, &start, disks);
+        disks.in_sync = match &opened {
+            Ok(opened) => opened.in_sync.clone(),
+            Err(_) => noted,
+        };
+        opened
     }
 
     /// Returns the bytes that can be addressed.

@@ -180,6 +180,12 @@ impl Mirror {
         self.copies.places() as Child
     }
 
+    /// Returns the members that have all acknowledged data, one bit each.
+    #[inline]
+    pub fn in_sync(&self) -> u32 {
+        self.labels.complete()
+    }
+
     /// Whether a member lacks data that others have.
     pub fn is_stale(&self, leg: Child) -> bool {
         self.labels.readable() & (1 << leg) == 0

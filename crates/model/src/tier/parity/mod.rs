@@ -106,6 +106,12 @@ pub struct Array {
 }
 
 impl Array {
+    /// Returns the children that have all acknowledged data, one bit each.
+    #[inline]
+    pub fn in_sync(&self) -> u32 {
+        self.labels.complete()
+    }
+
     /// Returns the offset of the labels on each child.
     fn labels_at(&self) -> u64 {
         self.stripes * self.shape.chunk

@@ -377,6 +377,7 @@ fn a_blank_child_gets_what_is_used() {
             pool: POOL,
             mark: 0,
             remembered: None,
+            in_sync: &[],
             bytes,
             accept_loss: false,
         };

@@ -24,7 +24,7 @@ pub(super) fn in_sync(config: &PoolConfig<DriveConfig>, state: &PoolState) -> Ve
 }
 
 /// Returns the lines of the file: the names of tiers that have children out of sync, and these children.
-fn behind(config: &PoolConfig<DriveConfig>, in_sync: &[u32]) -> Vec<(String, u32)> {
+fn out_of_sync(config: &PoolConfig<DriveConfig>, in_sync: &[u32]) -> Vec<(String, u32)> {
     let each = config.tiers.iter().zip(in_sync);
     let behind = each.filter_map(|(tier, in_sync)| {
         let all = u32::MAX >> (32 - tier.children.len().clamp(1, 32));
@@ -100,7 +100,7 @@ impl Note {
     /// Writes the file.
     pub(super) fn write(&mut self, config: &PoolConfig<DriveConfig>) {
         if let Some((path, state)) = &mut self.file {
-            state.behind = behind(config, &self.in_sync);
+            state.behind = out_of_sync(config, &self.in_sync);
             self.failure = state.save(path).err().map(|error| {
                 let what = format!("pool.state: which members are in sync: {error}");
                 io::Error::new(error.kind(), what)
@@ -122,7 +122,7 @@ pub(super) fn opened(
 ) -> PoolState {
     PoolState {
         opening: found.opening.unwrap_or_default(),
-        behind: behind(config, &found.in_sync),
+        behind: out_of_sync(config, &found.in_sync),
         ..state.clone()
     }
 }

@@ -308,38 +308,12 @@ impl Fault {
             | Fault::OldCopy(_)
             | Fault::Alternate(..)
             | Fault::Split(..) => Vec::new(),
-            Fault::ReturnsThenDies(one, two) => {
+            Fault::ReturnsThenDies(..)
+            | Fault::UnreadableAndReturns(..)
+            | Fault::LabelsAndReturns(..) => {
                 let mut at = [before(), before(), before()];
                 at.sort_unstable();
-                vec![
-                    blow(at[0], *one, Trouble::Dies),
-                    blow(at[1], *one, Trouble::Returns),
-                    blow(at[2], *two, Trouble::Dies),
-                ]
-            }
-            Fault::UnreadableAndReturns(one, two) => {
-                let mut at = [before(), before(), before()];
-                at.sort_unstable();
-                let unreadable = Trouble::Unreadable {
-                    at: 0,
-                    bytes: 16384,
-                };
-                vec![
-                    blow(at[0], *one, unreadable),
-                    blow(at[1], *two, Trouble::Dies),
-                    blow(at[2], *two, Trouble::Returns),
-                ]
-            }
-            Fault::LabelsAndReturns(one, two) => {
-                let mut at = [before(), before(), before()];
-                at.sort_unstable();
-                let labels = labels_of(config, *one).into_iter();
-                // In half of the programs before the other one is missing, otherwise after it has returned.
-                let labels = labels.map(|it| blow(at[if seed % 2 == 0 { 0 } else { 2 }], *one, it));
-                let mut blows: Vec<Blow> = labels.collect();
-                blows.push(blow(at[1], *two, Trouble::Dies));
-                blows.push(blow(at[2], *two, Trouble::Returns));
-                blows
+                self.blows_of_two(at, seed, config)
             }
             Fault::Die(members) => {
                 let die = |&member: &u16| blow(before(), member, Trouble::Dies);
@@ -378,6 +352,44 @@ impl Fault {
                 let at = stream.below(32768);
                 vec![blow(before, *member, Trouble::Rots { at })]
             }
+        }
+    }
+
+    /// Returns the faults of two members at three moments in order.
+    fn blows_of_two(&self, at: [u8; 3], seed: u64, config: &PoolConfig<DriveConfig>) -> Vec<Blow> {
+        let blow = |before, member, trouble| Blow {
+            before,
+            member,
+            trouble,
+        };
+        let away = |member| {
+            [
+                blow(at[1], member, Trouble::Dies),
+                blow(at[2], member, Trouble::Returns),
+            ]
+        };
+        match *self {
+            Fault::ReturnsThenDies(one, two) => vec![
+                blow(at[0], one, Trouble::Dies),
+                blow(at[1], one, Trouble::Returns),
+                blow(at[2], two, Trouble::Dies),
+            ],
+            Fault::UnreadableAndReturns(one, two) => {
+                let unreadable = Trouble::Unreadable {
+                    at: 0,
+                    bytes: 16384,
+                };
+                let first = blow(at[0], one, unreadable);
+                [first].into_iter().chain(away(two)).collect()
+            }
+            Fault::LabelsAndReturns(one, two) => {
+                // In half of the programs before the other one is missing, otherwise after it has returned.
+                let before = if seed % 2 == 0 { at[0] } else { at[2] };
+                let labels = labels_of(config, one).into_iter();
+                let labels = labels.map(|it| blow(before, one, it));
+                labels.chain(away(two)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 

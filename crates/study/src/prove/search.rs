@@ -305,6 +305,12 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Checks whether a server would refuse the pool because a log is an old copy, or, under faults after which every
+    /// loss must be reported, because it is missing.
+    fn needs_log(&self, tiers: &Recovered) -> bool {
+        self.world.has_old_log(tiers) || (self.told_is_right && self.world.lacks_log(tiers))
+    }
+
     fn recover_and_judge(
         &mut self,
         disks: &mut Disks,
@@ -321,14 +327,10 @@ impl<'a> Search<'a> {
                 self.tally.silent += 1;
                 return Err(Fail::Accepted);
             }
-            // A server does not start with an old copy of a log unless the user accepts the loss.
-            Ok(tiers) if self.world.has_old_log(&tiers) => {
+            // A server does not start with an old copy of a log, or without a log, unless the user accepts the loss.
+            Ok(tiers) if self.needs_log(&tiers) => {
                 self.tally.lost += 1;
-                return Err(Fail::Down("a log is an old copy".into()));
-            }
-            Ok(tiers) if self.told_is_right && self.world.lacks_log(&tiers) => {
-                self.tally.lost += 1;
-                return Err(Fail::Down("a log is missing".into()));
+                return Err(Fail::Down("a log is missing, or an old copy".into()));
             }
             Ok(tiers) => tiers,
             Err((tier, damage)) => {

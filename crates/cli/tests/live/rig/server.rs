@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use super::network::Network;
 use super::process::{Ended, Running, mortal};
 
-/// Maximum time for a server to start, and to shut down in order.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Maximum time for a server to start, and to shut down in order: a start was seen to wait for more than a minute while
+/// other tests and a build were running.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A running server.
 #[derive(Debug)]

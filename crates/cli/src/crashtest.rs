@@ -175,7 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(drive) = &args.served else {
         return test(args, &Source::read(args, None)?);
     };
-    let recording = Recording::of(args, drive)?;
+    let recording = Recording::make(args, drive)?;
     let source = Source::read(args, Some(recording.log()))?;
     recording.check(&source.log)?;
     let tested = test(args, &source);

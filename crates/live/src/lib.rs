@@ -12,8 +12,6 @@
 //! determines when a command completes. The front end moves the data *at completion*, between its own buffers and
 //! [`Served::read`] and [`Served::write`]. So a write that is rejected or interrupted changes nothing, and no payload
 //! passes through the drive.
-//! through the drive.
-//! Not supported: several threads for one set of drives, authentication other than by certificates of NBD clients.
 //! Left out: several threads for one set of drives, authentication other than by certificates of NBD clients.
 
 pub mod bench_target;

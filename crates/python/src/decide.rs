@@ -118,7 +118,7 @@ impl Around {
 }
 
 /// Returns the results of all drives, or the problems of all drives.
-pub(crate) fn of_all<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
+pub(crate) fn collect_results<T>(results: Vec<(String, Result<T, Problems>)>) -> PyResult<Vec<T>> {
     let (mut done, mut problems) = (Vec::new(), Problems::default());
     for (drive, result) in results {
         match result {
@@ -191,7 +191,7 @@ pub(crate) fn highest(
         };
         drives.iter().map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences: Vec<String> = answers
         .iter()
         .map(|it| decide::max::answer(&request, it))
@@ -250,7 +250,7 @@ impl Asked {
         Ok(load.at_most(runtime))
     }
 
-    /// The load at the rate of its users, if it was asked for so many.
+    /// The load at the rate of its users, if a number of users is given.
     fn of_users(&self, load: Load, users: Option<u32>) -> Result<Load, Problems> {
         match (self, users) {
             (_, None) => Ok(load),
@@ -283,7 +283,7 @@ pub(crate) fn runtime(text: Option<&str>, usual: Span, problems: &mut Problems) 
 /// Writes at a rate: how much, as fio's `rw`, and in which blocks.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Written {
+pub(crate) struct WriteRate {
     rate: String,
     rw: String,
     bs: String,
@@ -298,7 +298,7 @@ pub(crate) fn lasting(
     drives: Vec<Drive>,
     load: Option<Asked>,
     users: Option<u32>,
-    writes: Option<Written>,
+    writes: Option<WriteRate>,
     years: f64,
     runtime: Option<&str>,
     around: Around,
@@ -344,7 +344,7 @@ pub(crate) fn lasting(
         };
         drives.iter().zip(&loads).map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().map(decide::life::answer).collect();
     let words = decide::page::Words {
         title: String::from("How long they last"),

@@ -21,7 +21,7 @@ use text::bounded;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
-use crate::decide::{Answer, Around, Asked, of_all, runtime, whole};
+use crate::decide::{Answer, Around, Asked, collect_results, runtime, whole};
 use crate::drive::{Drive, state};
 use crate::work::{away, of_argument, raised, taken};
 
@@ -138,7 +138,7 @@ pub(crate) fn checked(
         };
         drives.iter().map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences = vec![decide::check::answer(&check, &answers)];
     let words = decide::page::Words {
         title: check.software.clone(),
@@ -214,7 +214,7 @@ pub(crate) fn sized(
         };
         drives.iter().zip(&pools).map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences = answers
         .iter()
         .map(|one| decide::size::answer(&request, one));

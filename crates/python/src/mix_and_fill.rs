@@ -8,7 +8,7 @@ use study::decide::work::Conditions;
 use study::decide::{fill, mix, odds};
 use text::problem::Problems;
 
-use crate::decide::{Answer, Around, of_all, whole};
+use crate::decide::{Answer, Around, collect_results, whole};
 use crate::drive::{Drive, host, settings_of, sheets};
 use crate::work::{away, of_argument, raised, taken, within};
 
@@ -77,7 +77,7 @@ pub(crate) fn mixed(
         stop.or_leave();
         results
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().flat_map(decide::mix::answer).collect();
     let words = decide::page::Words {
         title: format!("Mixes of reads and writes, {} in flight", request.depth),
@@ -162,7 +162,7 @@ pub(crate) fn filled(
         };
         drives.iter().map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().flat_map(decide::fill::answer).collect();
     let words = decide::page::Words {
         title: String::from("How long writes stay fast"),
@@ -240,7 +240,7 @@ pub(crate) fn lost(
         };
         drives.iter().map(one).collect()
     })?;
-    let answers = of_all(results)?;
+    let answers = collect_results(results)?;
     let sentences: Vec<String> = answers.iter().flat_map(decide::odds::answer).collect();
     let table = decide::odds::table(&answers, None);
     let method = decide::odds::method(&request, &answers, repeats, None);

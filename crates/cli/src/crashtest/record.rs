@@ -58,7 +58,7 @@ impl Recording {
     ///
     /// # Errors
     /// The drive cannot be served, or the program fails.
-    pub(super) fn of(args: &Args, drive: &str) -> Result<Recording, Failure> {
+    pub(super) fn make(args: &Args, drive: &str) -> Result<Recording, Failure> {
         let setup = setup(args, drive)?;
         let folder = super::temporary_folder();
         let folder = folder.map_err(|error| Failure::failed("making a temporary folder", error))?;

@@ -694,8 +694,8 @@ def life(
 ) -> Answer:
     """How long drives last under a load, each member of a pool too.
 
-    The load is one with a name, `fio` jobs, a block ``trace``, or ``writes``: bytes a second or a day ("100MB/s", "2TB/day") or drive
-    writes per day ("1DWPD"), which ``rw`` and ``bs`` write as in fio.
+    The load is one with a name, `fio` jobs, a block ``trace``, or ``writes``. These are bytes per second or per day
+    ("100MB/s", "2TB/day"), or drive writes per day ("1DWPD"); ``rw`` and ``bs`` give their order and size as in fio.
 
     ``users``: users of a load that says what one asks for, such as "kvcache".
 
@@ -810,7 +810,7 @@ def explain(
     seed: int = 1,
     seeds: int = 3,
 ) -> Answer:
-    """What bound a fio run (its JSON), how far it is from the drive's rating and why, and what to change.
+    """Explains a fio run from its JSON: what bound it, how far it is from the drive's rating and why, and what to change.
 
     Without a ``drive`` it says what the file alone tells. ``logs``: fio's logs of rates over time, of a file with one run.
     """
@@ -887,14 +887,14 @@ def size(
 
 
 class Proof:
-    """What came of the faults that pools were tried under."""
+    """The results of the faults that pools were tried under."""
 
     def __init__(self, core):
         self._core = core
 
     @property
     def holds(self) -> bool:
-        """Whether all promises are kept, and none is more modest than it must be: where the program's exit code is 0 and not 3."""
+        """Whether all durability guarantees are kept, and none is more modest than it must be: where the program's exit code is 0 and not 3."""
         return self._core.holds
 
     def __bool__(self):
@@ -912,7 +912,7 @@ class Proof:
 
 
 def prove(pools: _Drives, *, points: int = 10_000, fault: str = "", seed: int = 1) -> Proof:
-    """Tries whether pools keep their promises: power cuts at every moment, dead members, faults (``docs/prove.md``).
+    """Tries whether pools keep their durability guarantees: power cuts at every moment, dead members, faults (``docs/prove.md``).
 
     ``points``: power cuts for each fault, at least. ``fault``: only faults with these words.
 

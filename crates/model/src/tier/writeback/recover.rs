@@ -10,8 +10,8 @@
 //! new epoch is written, followed by the labels of the capacity tier. A cache whose epoch is lower than that of a label
 //! is therefore an old copy.
 //!
-//! After a gap, 64 MiB are searched, and the segments after that which begin with a record. A loss of all of these is
-//! not reported.
+//! After a gap, all blocks of 64 MiB are searched, and the first blocks of segments up to 4 GiB after it. A loss of all
+//! of these is not reported. A search of the whole ring would delay each start: by a minute for 256 GB on a busy machine.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -33,6 +33,10 @@ const FIRST: u64 = layout::SUPERBLOCK_COPIES - 1;
 /// Number of slots after a gap that are searched for the beginning of a record: more than the volatile buffers of
 /// drives.
 const SEARCHED: u64 = (64 << 20) / UNIT as u64;
+
+/// Number of slots after a gap within which segments are searched that begin with a record: more than the volatile
+/// buffer of any drive, so that a drive which ignored flushes is found.
+const SEGMENTS_SEARCHED: u64 = (4 << 30) / UNIT as u64;
 
 /// Pool of the ring, and its epoch: a crash begins a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -371,8 +375,8 @@ struct Beyond {
 /// record.
 fn beyond(tier: &WriteBack, missing: u64, data: &mut [u8], below: &mut dyn Below) -> Beyond {
     let (mut beyond, per) = (Beyond::default(), u64::from(tier.ring.per));
-    let end = tier.ring.tail() + tier.ring.slots();
     let mut at = tier.ring.head();
+    let end = (tier.ring.tail() + tier.ring.slots()).min(at + SEGMENTS_SEARCHED);
     let all_of = at + SEARCHED;
     while at < end {
         let found = read_header(tier, tier.ring.slot(at), below);

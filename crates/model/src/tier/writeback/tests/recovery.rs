@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::command::{Command, Op, Status};
-use crate::data::{Buffers, Contents, Image};
-use crate::tier::offline::{self, Damage, Found};
+use crate::data::{Buffers, Contents, Image, Unreadable, Unwritable};
+use crate::tier::offline::{self, Damage, Found, Images};
 use crate::tier::rig::{POOL, Rig, at, made, recovered};
 use crate::tier::shelf::Shelf;
 
@@ -109,6 +109,47 @@ fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
     assert!(shelf.images.iter().zip(&before.images).all(same));
     assert_eq!(at(&config, &shelf, 0), 7);
     assert_eq!(at(&config, &shelf, 1), 0);
+}
+
+/// Images that count reads.
+struct Counting {
+    shelf: Shelf,
+    reads: u32,
+}
+
+impl Images for Counting {
+    fn present(&self, member: u16) -> bool {
+        self.shelf.present(member)
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.reads += 1;
+        self.shelf.read(member, at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.shelf.write(member, at, data)
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        self.shelf.sync(member)
+    }
+}
+
+#[test]
+fn recovery_of_a_large_ring_reads_a_part_of_it() {
+    let ring = WriteBackConfig {
+        segment: 512 << 10,
+        buffer_limit: 8 << 30,
+        ..small()
+    };
+    let config = group(ring, &[ram(8 << 30), ram(MIB)]);
+    let mut images = Counting {
+        shelf: made(&config),
+        reads: 0,
+    };
+    assert!(offline::recover(&config, POOL, &mut images).is_ok());
+    // 64 MiB by block, then the rest of 4 GiB by segment; some more for a segment at the border, superblocks and labels.
+    let searched = (64 << 20) / 4096 + (4096 - 64) * 2;
+    let reads = images.reads;
+    assert!((searched..searched + 256).contains(&reads), "{reads}");
 }
 
 #[test]

@@ -33,16 +33,28 @@ write_latency = "20 us"
 model_number = "A drive"
 "#;
 
-/// Every drive of the catalogue that names ratings has all of them within 5 %.
+/// Drives whose figures were set from measurements that are off their ratings (`met = false`).
+const MEASURED: [&str; 8] = [
+    "p4800x-375",
+    "p4800x-750",
+    "7450max-800",
+    "7450pro-960",
+    "980pro-1000",
+    "p3600-1600",
+    "p4510-1000",
+    "pm9a3-960",
+];
+
+/// Every drive of the catalogue that names ratings has all of them within 5 %, but for those that were measured.
 #[test]
 fn drives_have_their_makers_ratings() {
     let host = catalogue::host(HOST).expect("built in");
     let drives = catalogue::drives().expect("built in");
-    let rated: Vec<_> = drives
-        .iter()
-        .filter(|it| it.ratings_met().is_some())
-        .collect();
-    assert!(rated.len() >= 22, "{} drives with ratings", rated.len());
+    let named = drives.iter().filter(|it| it.ratings.is_some());
+    let (rated, measured): (Vec<_>, Vec<_>) = named.partition(|it| it.ratings_met().is_some());
+    let measured: Vec<_> = measured.iter().map(|it| &*it.id).collect();
+    assert_eq!(measured, MEASURED);
+    assert!(rated.len() >= 19, "{} drives with ratings", rated.len());
     let met = lab::in_parallel(&rated, &lab::to_the_end, |drive, _| {
         (drive.id.clone(), fit::ratings(drive, &host))
     });

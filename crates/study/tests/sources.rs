@@ -38,8 +38,8 @@ fn row_ids(text: &str) -> Vec<&str> {
                 let seed = seed.strip_prefix('S').unwrap_or_default();
                 return seed.len() == 1 && digits(seed) && digits(row);
             }
-            // The collections end at P0519 and M1314; a P3600 is a drive.
-            let mut collected = ["P0", "M0", "M1"].iter();
+            // The collections end at P0519, M1314 and U0189; a P3600 is a drive.
+            let mut collected = ["P0", "M0", "M1", "U0"].iter();
             collected.any(|of| {
                 let row = word.strip_prefix(of);
                 row.is_some_and(|row| row.len() == 3 && digits(row))
@@ -52,8 +52,8 @@ fn row_ids(text: &str) -> Vec<&str> {
 fn every_row_named_as_a_source_exists() {
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
     let read = |name: &str| fs::read_to_string(published.join(name));
-    let files = ["figures.csv", "pools.csv", "measured.csv"].map(read);
-    let [Ok(csv), Ok(pools), Ok(drives)] = &files else {
+    let files = ["figures.csv", "pools.csv", "measured.csv", "underload.csv"].map(read);
+    let [Ok(csv), Ok(pools), Ok(drives), Ok(load)] = &files else {
         skip!("{} lacks one of its files", published.display());
         return;
     };
@@ -61,6 +61,7 @@ fn every_row_named_as_a_source_exists() {
         .lines()
         .chain(pools.lines())
         .chain(drives.lines())
+        .chain(load.lines())
         .filter_map(|line| line.split(',').next())
         .collect();
     let files = study::ledger::built_in().expect("the ledger loads");

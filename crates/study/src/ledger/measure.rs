@@ -31,6 +31,7 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
     let Work::Fio {
         options,
         before,
+        beside,
         sweep,
         spread,
     } = &measurement.work
@@ -46,6 +47,7 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
         if let Some(threads) = spread {
             measured = spread_depth(measured, *threads)?;
         }
+        measured.append(&mut jobs_beside(beside, processors.into())?);
         if before.is_empty() {
             return Ok(measured);
         }
@@ -67,6 +69,20 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
         Ok((Some(*x), read(&options)?))
     };
     sweep.points.iter().map(point).collect()
+}
+
+/// The jobs that run beside what is measured: a reporting group of their own, which ends by itself.
+fn jobs_beside(options: &[String], processors: u32) -> Result<Vec<Job>, Problems> {
+    if options.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut all = jobs(options, processors)?;
+    if all.iter().any(|job| job.runtime.is_none()) {
+        let what = "`beside` runs as long as what is measured: both have a --runtime";
+        return Err(Problems::whole("fio", what));
+    }
+    all[0].new_group = true;
+    Ok(all)
 }
 
 fn jobs(options: &[String], processors: u32) -> Result<Vec<Job>, Problems> {

@@ -104,6 +104,8 @@ pub enum Work {
         options: Vec<String>,
         /// Options of a preceding job that runs to its end and is not counted; empty if there is none.
         before: Vec<String>,
+        /// Options of further threads that run at the same time and are not counted; empty if there are none.
+        beside: Vec<String>,
         /// An option and its values, with one run for each value.
         sweep: Option<Sweep>,
         /// Maximum number of threads over which the depth is spread as evenly as possible.

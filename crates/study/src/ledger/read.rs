@@ -311,6 +311,10 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     if !before.is_empty() {
         before.splice(..0, common.fio.clone());
     }
+    let mut beside = cursor.texts("beside");
+    if !beside.is_empty() {
+        beside.splice(..0, common.fio.clone());
+    }
     let pairs = cursor.pairs("sweep");
     if pairs.len() > 1 {
         cursor.wrong(
@@ -348,6 +352,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
     Work::Fio {
         options,
         before,
+        beside,
         sweep,
         spread,
     }

@@ -220,7 +220,9 @@ impl Task {
         let scenario = &self.scenario;
         let figures = match self.goal {
             Goal::Outcome => lab.run_until(scenario, go_on).map(|mut outcome| {
-                let counts = |thread: &ThreadOutcome| thread.job >= self.uncounted;
+                // What runs before and beside is in groups of its own.
+                let group = self.uncounted as u32;
+                let counts = |thread: &ThreadOutcome| thread.group == group;
                 outcome.threads.retain(counts);
                 all(&|one| match outcome.tested() {
                     Some(tested) => one.of_act(tested, None),

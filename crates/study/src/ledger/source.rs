@@ -1,11 +1,11 @@
 //! Sources of rows, and the source of each row.
 //!
-//! Ids are `S4-012` (source and number), or `P0134` and `M0001`. The latter are rows of collections of measurements by
-//! many people (of pools, syncs and hard disks; of single drives), which are numbered consecutively. Each source
-//! within a collection is a source here.
+//! Ids are `S4-012` (source and number), or `P0134`, `M0001` and `U0001`. The latter are rows of collections of
+//! measurements by others (of pools, syncs and hard disks; of single drives; of drives under load), which are numbered
+//! consecutively. Each source within a collection is a source here.
 
 /// The sources, by the prefix of their rows or their name in the collection.
-pub const SOURCES: [(&str, &str); 22] = [
+pub const SOURCES: [(&str, &str); 23] = [
     (
         "S0",
         "Optane Memory 16 GB and a Samsung 950 PRO in an ESXi guest",
@@ -40,6 +40,7 @@ pub const SOURCES: [(&str, &str); 22] = [
     ),
     ("KANG", "P3600, files through libaio"),
     ("TH-9100", "Ratings of three drives as a review prints them"),
+    ("LOAD", "Three data-centre drives under a load of writes"),
 ];
 
 /// Measurements by many people under one prefix. A third of the runs of each source may set parameters (`may-set`).
@@ -54,7 +55,7 @@ pub struct Collection {
 }
 
 /// Collections with their sources.
-pub const COLLECTIONS: [Collection; 2] = [
+pub const COLLECTIONS: [Collection; 3] = [
     Collection {
         prefix: "P",
         what: "pools, syncs and hard disks",
@@ -64,6 +65,11 @@ pub const COLLECTIONS: [Collection; 2] = [
         prefix: "M",
         what: "single drives",
         sources: &MEASURED,
+    },
+    Collection {
+        prefix: "U",
+        what: "reads and writes under load",
+        sources: &[("LOAD", 1, 189)],
     },
 ];
 
@@ -176,6 +182,9 @@ mod tests {
             ("M0001", Some("BU")),
             ("M1314", Some("TH-9100")),
             ("M1315", None),
+            ("U0001", Some("LOAD")),
+            ("U0189", Some("LOAD")),
+            ("U0190", None),
             ("P0000", None),
             ("P3700", None),
             ("P134", None),

@@ -35,7 +35,8 @@ pub struct Solved {
     pub key: String,
     /// Value as text, with its unit.
     pub value: String,
-    /// `spec` if a rating determines the figure, `assumed` if only the family and the capacity do.
+    /// `spec` if a rating determines the figure; `assumed` if only the family and the capacity do, or if the rating
+    /// was not checked.
     pub kind: &'static str,
     /// Source of the figure.
     pub source: String,

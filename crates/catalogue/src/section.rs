@@ -452,7 +452,7 @@ impl<'a> Section<'a> {
         self.note(Figure {
             key,
             value: as_written(value),
-            kind: Kind::Spec,
+            kind: Kind::of_document(sheet),
             source: sheet.to_owned(),
             note: None,
             date: None,

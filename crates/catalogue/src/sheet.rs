@@ -39,6 +39,15 @@ impl Kind {
     pub(super) fn named(word: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == word)
     }
+
+    /// Returns the kind of a figure from this document: [`Kind::Spec`], or [`Kind::Assumed`] if the name of the
+    /// document ends with "not checked", because nobody has read the figure in it.
+    pub fn of_document(document: &str) -> Kind {
+        match document.trim_end().ends_with("not checked") {
+            true => Kind::Assumed,
+            false => Kind::Spec,
+        }
+    }
 }
 
 /// One figure of a drive or host as written.

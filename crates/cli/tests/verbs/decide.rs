@@ -318,7 +318,7 @@ fn of_all_drives_those_that_do_not_take_what_is_set_are_listed_with_why() {
     let output = drivelab(&asked);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    assert!(said.contains("p3700-1600 did not run: no endurance is published"));
+    assert!(said.contains("sas-ssd-800 did not run: no endurance is published"));
     assert!(said.contains("gp3 did not run: this drive's medium does not wear"));
     assert!(!said.contains("ram-disk"), "{said}");
     assert!(said.contains("at the start, seed 1;"), "{said}");

@@ -13,7 +13,7 @@
 //! Not modelled: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose
 //! writes are taken to be those of the cells without the cache.
 
-use catalogue::{DataSheet, DriveSheet, HostSheet, Rated, Ratings, Solved};
+use catalogue::{DataSheet, DriveSheet, HostSheet, Kind, Rated, Ratings, Solved};
 use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::nand::NandConfig;
@@ -370,7 +370,7 @@ fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
         all.push(Solved {
             key: "nand.slc.blocks_per_die".into(),
             value: blocks.to_string(),
-            kind: "spec",
+            kind: Kind::of_document(&sheet.document).name(),
             source: format!(
                 "{}: an SLC cache of {} GB",
                 sheet.document,
@@ -421,10 +421,11 @@ impl Solving<'_> {
         let parameter = Parameter::named(key, &drive.figures, &[])
             .map_err(|problem| Problems(vec![problem]))?;
         let source = format!("{}: {}", self.sheet.document, said(rated, rating));
+        let kind = Kind::of_document(&self.sheet.document).name();
         let at = |log: f64| Solved {
             key: key.into(),
             value: parameter.moved(log),
-            kind: "spec",
+            kind,
             source: source.clone(),
         };
         let mut search = Search::new(power, began);

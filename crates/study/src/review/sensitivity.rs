@@ -141,7 +141,7 @@ pub fn sensitivity(
         let assumed = sheet
             .figures
             .iter()
-            .filter(|figure| figure.kind == Kind::Assumed);
+            .filter(|figure| figure.kind == Kind::Assumed && !is_fixed(&figure.key));
         let free: Vec<Parameter> = assumed
             .filter_map(|figure| Parameter::named(&figure.key, &sheet.figures, &[]).ok())
             .collect();
@@ -162,6 +162,11 @@ pub fn sensitivity(
         all
     };
     Ok((0..names.len()).map(of_drive).collect())
+}
+
+/// Checks whether a figure describes the drive that is compared: its capacity, and ratings, which no run depends on.
+fn is_fixed(key: &str) -> bool {
+    key == "capacity" || key.starts_with("ratings.")
 }
 
 /// Returns the headlines with a changed parameter; `None` if the change gives no valid drive, or the same drive.

@@ -1,5 +1,6 @@
 //! `[nand]`: a NAND drive.
 
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
 use model::Span;
@@ -200,11 +201,16 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
                 .unwrap_or(0.0),
         }
     };
-    let (link_latency, link_ps_per_byte) = {
+    let (link_latency, link_ps_per_byte, link_write_ps_per_byte, slots) = {
         let mut link = section.section("link");
         (
             link.span("delay", up_to_ms(1)),
             link.rate("rate", RATES).picoseconds_per_byte(),
+            link.maybe("write_rate", |link, key| {
+                link.rate(key, RATES).picoseconds_per_byte()
+            }),
+            link.maybe("slots", |link, key| link.count(key, 1..=1024u32))
+                .and_then(NonZeroU32::new),
         )
     };
     let cores = part(section, "cores", |part| Cores {
@@ -228,6 +234,8 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
             .unwrap_or(Span::ZERO),
         link_latency,
         link_ps_per_byte,
+        link_write_ps_per_byte,
+        slots,
         max_transfer: controller.bytes("max_transfer", 4096..=1 << 30) as u32,
         merge_before_ack: controller.flag("merge_before_ack"),
     };

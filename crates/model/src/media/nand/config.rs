@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::ftl::{Geometry, Shape, UNIT, Watermark};
 use crate::time::Span;
@@ -150,10 +151,25 @@ pub struct Controller {
     pub link_latency: Span,
     /// Picoseconds per byte over the link, in each direction.
     pub link_ps_per_byte: u64,
+    /// Picoseconds per byte of written data over the link, if they differ (SATA acknowledges each frame of a write).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub link_write_ps_per_byte: Option<u64>,
+    /// Command slots of the link, if it has few (SATA); commands beyond them wait, and flushes and deallocations are not
+    /// queued.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub slots: Option<NonZeroU32>,
     /// Maximum transfer of one command (MDTS); larger ones are split.
     pub max_transfer: u32,
     /// Whether a partial write of a 4 KiB unit is acknowledged only when the rest of the unit has been read.
     pub merge_before_ack: bool,
+}
+
+impl Controller {
+    /// Returns the picoseconds per byte of written data over the link.
+    #[inline]
+    pub(super) fn write_ps_per_byte(&self) -> u64 {
+        self.link_write_ps_per_byte.unwrap_or(self.link_ps_per_byte)
+    }
 }
 
 /// DRAM write buffer.

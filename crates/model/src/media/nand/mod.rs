@@ -239,6 +239,28 @@ impl Nand {
             }
         }
         self.shared.front.answer(now, done);
+        while let Some(command) = self.shared.front.next_held() {
+            let refused = self.shared.front.refuses(&command);
+            self.start_command(now, &command, refused);
+        }
+    }
+
+    /// Sends a command to the controller.
+    #[inline]
+    fn start_command(&mut self, now: Time, command: &Command, refused: bool) {
+        let (front, ftl) = (&mut self.shared.front, &self.shared.ftl);
+        if refused || !command.op.transfers() || command.bytes == 0 {
+            front.dispatch_without_data(now, command.id);
+        } else {
+            // Writes are looked up when they enter the buffer, several at a time.
+            let unit = u64::from(UNIT);
+            let within = command.offset % unit + u64::from(command.bytes) <= unit;
+            let foreseen = match command.op == Op::Read && within {
+                true => ftl.foresee(Page((command.offset / unit) as u32)),
+                false => Foreseen::NOTHING,
+            };
+            front.dispatch(now, command, foreseen);
+        }
     }
 
     /// The work of a die may have ended.
@@ -458,18 +480,8 @@ impl Device for Nand {
             self.warm();
             self.go_on_writing(now);
         }
-        let (front, ftl) = (&mut self.shared.front, &self.shared.ftl);
-        if refused || !command.op.transfers() || command.bytes == 0 {
-            front.dispatch_without_data(now, command.id);
-        } else {
-            // Writes are looked up when they enter the buffer, several at a time.
-            let unit = u64::from(UNIT);
-            let within = command.offset % unit + u64::from(command.bytes) <= unit;
-            let foreseen = match command.op == Op::Read && within {
-                true => ftl.foresee(Page((command.offset / unit) as u32)),
-                false => Foreseen::NOTHING,
-            };
-            front.dispatch(now, &command, foreseen);
+        if !self.shared.front.holds(&command) {
+            self.start_command(now, &command, refused);
         }
     }
 

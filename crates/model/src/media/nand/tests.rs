@@ -9,6 +9,7 @@ mod order;
 mod power;
 mod reset;
 mod shrunk;
+mod slots;
 mod start;
 mod suspend;
 mod times;
@@ -67,6 +68,8 @@ pub(crate) fn small() -> NandConfig {
             write_spread: Span::ZERO,
             link_latency: Span::from_us(1),
             link_ps_per_byte: 300,
+            link_write_ps_per_byte: None,
+            slots: None,
             max_transfer: 131_072,
             merge_before_ack: false,
         },

@@ -12,6 +12,10 @@ mod cores;
 mod in_flight;
 mod pace;
 pub(super) mod segment;
+mod slots;
+
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 
@@ -29,6 +33,7 @@ use cores::ReadCores;
 use in_flight::InFlight;
 use pace::Pacer;
 pub(super) use segment::Segment;
+use slots::Slots;
 
 /// Initial capacity of each queue.
 const FEW: usize = 16;
@@ -64,6 +69,8 @@ pub(super) struct Front {
     /// The earliest time in these four queues.
     next: Time,
     commands: InFlight,
+    /// For a link with few command slots.
+    slots: Option<Slots>,
     last_command: Time,
     bytes: HostBytes,
     /// Link time of inbound data.
@@ -91,6 +98,7 @@ impl Front {
             spread: Stream::new(seed, "write delay"),
             next: Time::NEVER,
             commands: InFlight::default(),
+            slots: config.controller.slots.map(|it| Slots::new(it.get())),
             last_command: Time::ZERO,
             bytes: HostBytes::default(),
             taken_in: Span::ZERO,
@@ -124,6 +132,19 @@ impl Front {
         self.commands.insert(now, command, status);
         self.last_command = now;
         refused
+    }
+
+    /// Whether an accepted command waits for a command slot of the link.
+    #[inline]
+    pub(super) fn holds(&mut self, command: &Command) -> bool {
+        let slots = self.slots.as_mut();
+        slots.is_some_and(|slots| !slots.admit_or_hold(command))
+    }
+
+    /// Removes and returns the next command that has waited for a slot and has one now.
+    #[inline]
+    pub(super) fn next_held(&mut self) -> Option<Command> {
+        self.slots.as_mut()?.next()
     }
 
     /// Whether a command is out of range or not in whole blocks.
@@ -174,7 +195,7 @@ impl Front {
                 foreseen,
             };
             if write {
-                let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
+                let transfer = Span::per_bytes(self.config.write_ps_per_byte(), bytes);
                 let taken_in = self.config.write_issue_interval * u64::from(units - 1);
                 let came = self.link_in.book(dispatched, transfer).1;
                 // A small one may overtake a large one that is still being received.
@@ -241,7 +262,7 @@ impl Front {
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
         let segment = self.writes.pop_due(now)?;
         debug_assert_eq!(segment.at, now);
-        let rate = self.config.link_ps_per_byte;
+        let rate = self.config.write_ps_per_byte();
         self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
         Some(segment)
     }
@@ -273,6 +294,9 @@ impl Front {
         // directly after a narrow store stalls.
         done.extend_from_slice(core::slice::from_ref(&entry.answer));
         self.commands.remove(id);
+        if let Some(slots) = &mut self.slots {
+            slots.leave();
+        }
     }
 
     /// Returns an outstanding command.
@@ -471,126 +495,5 @@ impl Front {
     pub(super) fn link_busy(&self, now: Time) -> f64 {
         let out = self.link_out.busy(now);
         self.taken_in.seconds().max(out.seconds())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::media::nand::tests::small;
-
-    fn front() -> Front {
-        Front::new(&small(), 1)
-    }
-
-    /// Returns all write segments in progress, by command and arrival time.
-    fn arrivals(front: &mut Front) -> Vec<(CommandId, u64)> {
-        let mut all = Vec::new();
-        while front.next() != Time::NEVER {
-            let next = front.next();
-            let segment = front.pop_write(next).expect("nothing else is under way");
-            front.answer(next, &mut Vec::new());
-            all.push((segment.id, next.ns()));
-        }
-        all
-    }
-
-    #[test]
-    fn what_is_not_in_whole_blocks_is_refused() {
-        let mut config = small();
-        config.block = 4096;
-        let front = Front::new(&config, 1);
-        for (offset, bytes, refused) in [
-            (0, 4096, false),
-            (4096, 8192, false),
-            (512, 4096, true),
-            (4096, 512, true),
-            (front.capacity().bytes, 4096, true),
-        ] {
-            let read = Command::read(0, offset, bytes);
-            assert_eq!(front.refuses(&read), refused, "{bytes} from {offset}");
-        }
-        assert!(!front.refuses(&Command::flush(0)));
-    }
-
-    #[test]
-    fn a_command_is_cut_where_the_largest_transfer_ends() {
-        let mut front = front();
-        let command = Command::read(3, 4096, 300 << 10);
-        front.accept(Time::ZERO, &command);
-        front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
-        let mut cut = Vec::new();
-        while front.next() != Time::NEVER {
-            let next = front.next();
-            let segment = front.pop_read(next).expect("a read");
-            front.answer(next, &mut Vec::new());
-            cut.push((segment.offset, segment.bytes));
-        }
-        let whole = 128 << 10;
-        let cuts = [
-            (4096, whole),
-            (4096 + u64::from(whole), whole),
-            (4096 + 2 * u64::from(whole), 44 << 10),
-        ];
-        assert_eq!(cut, cuts);
-        assert!(!front.piece_done(3) && !front.piece_done(3) && front.piece_done(3));
-    }
-
-    #[test]
-    fn a_pause_keeps_back_what_has_not_left_the_controller_and_no_more() {
-        let pause = Span::from_us(50);
-        let run = |paused: bool| {
-            let mut front = front();
-            for id in 0..6 {
-                let command = Command::write(id, u64::from(id) * 4096, 4096);
-                front.accept(Time::ZERO, &command);
-                front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
-            }
-            if paused {
-                // Each takes 2 us of the controller: three have left it.
-                front.pause(Time::from_ns(6_500), pause);
-            }
-            arrivals(&mut front)
-        };
-        let expected = run(false).into_iter().map(|(id, at)| match id {
-            0..3 => (id, at),
-            _ => (id, at + pause.ns()),
-        });
-        assert_eq!(run(true), expected.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_spread_of_writes_is_beyond_their_least_delay_and_lets_them_pass_each_other() {
-        let mut config = small();
-        config.controller.write_spread = Span::from_us(3);
-        let mut front = Front::new(&config, 1);
-        let arrived = Time::ZERO + config.controller.link_latency;
-        let mut answered = Vec::new();
-        let count = 4000;
-        for id in 0..count {
-            let command = Command::write(id, 0, 4096);
-            front.accept(Time::ZERO, &command);
-            front.explain_way_down(id, arrived, arrived);
-            front.finish_write(arrived, id);
-        }
-        while front.next() != Time::NEVER {
-            front.answer(front.next(), &mut answered);
-        }
-        assert!(answered.is_sorted_by_key(|completion| completion.at));
-        assert!(!answered.is_sorted_by_key(|completion| completion.id));
-        let least = arrived + config.controller.write_latency;
-        let beyond: Vec<f64> = answered
-            .iter()
-            .map(|completion| completion.at.since(least).us())
-            .collect();
-        let mean = beyond.iter().sum::<f64>() / f64::from(count);
-        assert!((mean - 3.0).abs() < 0.15, "{mean}");
-        assert!(beyond.iter().all(|us| *us >= 0.0));
-    }
-
-    #[test]
-    #[should_panic(expected = "command 7 is not in flight")]
-    fn a_command_that_is_not_in_flight_is_a_broken_invariant() {
-        front().piece_done(7);
     }
 }

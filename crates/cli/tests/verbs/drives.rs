@@ -97,6 +97,10 @@ fn bad_input_is_exit_code_2() {
 fn part_of_a_name_is_told_what_it_may_mean() {
     for (written, meant) in [
         ("p3700", "did you mean `p3700-1600` or `p3700-800`?"),
+        (
+            "p4800x",
+            "did you mean `p4800x-1500` or `p4800x-375` or `p4800x-750`?",
+        ),
         ("P3700-800", "did you mean `p3700-800`?"),
     ] {
         let output = drivelab(&["show", written]);

@@ -175,7 +175,7 @@ impl DriveSheet {
             let family = self.family.as_deref().unwrap_or("none");
             format!(
                 "made to meet {ratings} ratings of its data sheet; all else is assumed for its family ({family}), and \
-                 no measurement tests it; whether garbage collection delays its writes below saturation is not known"
+                 no measurement tests it"
             )
         })
     }

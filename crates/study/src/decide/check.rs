@@ -13,10 +13,10 @@ use serde::Serialize;
 use text::problem::Problems;
 use workload::act::{Config, Generation};
 
+use super::pauses;
 use super::slo::{Limit, Slo};
 use super::tally::{Reading, Tally};
 use super::work::{Conditions, Load};
-use crate::ledger::support;
 use crate::review::results::rounded;
 
 /// Name and file of each check.
@@ -177,9 +177,11 @@ impl Check {
         lab: &Lab,
         go_on: GoOn<'_>,
     ) -> Result<Answer, Problems> {
+        let mut writes = true;
         let (minimum, figures) = match &self.run {
             Run::Job(load) => {
                 let outcomes = load.run(drive, conditions, lab, go_on)?;
+                writes = pauses::writes(&outcomes);
                 let limits =
                     |limits: &[Limit]| limits.iter().map(|one| by_seed(one, &outcomes)).collect();
                 (limits(&self.minimum.limits), limits(&self.figures))
@@ -187,7 +189,8 @@ impl Check {
             Run::Act(times) => (act(*times, drive, conditions, lab, go_on)?, Vec::new()),
         };
         let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
-        let known = support::statement(drive);
+        // Every check has a percentile, or a share of slow reads.
+        let known = pauses::statement(drive, writes);
         Ok(Answer {
             drive: drive.id.clone(),
             model: known.grade.name(),

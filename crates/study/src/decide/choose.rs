@@ -16,6 +16,7 @@ use text::problem::Problems;
 use super::binds::{self, Binds};
 use super::cost;
 use super::life::{self, Part};
+use super::pauses;
 pub use super::place::{PLACES, in_place, of_new_files};
 use super::prices::Prices;
 use super::rate::{self, Offered};
@@ -23,7 +24,6 @@ use super::slo::{Figure, Limit, Of, Slo};
 use super::syncs::Syncs;
 use super::tally::{Reading, Tally};
 use super::work::{Conditions, Load};
-use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
 
 /// Ranking criterion.
@@ -358,7 +358,8 @@ pub fn candidate(
         Some(prices) => prices.of_keeping(drive, watts, request.years),
         None => Some(0.0),
     };
-    let known = support::statement(drive);
+    // Every answer shows p99.
+    let known = pauses::statement(drive, pauses::writes(&outcomes));
     Ok(Candidate {
         drive: drive.id.clone(),
         model: known.grade.name(),

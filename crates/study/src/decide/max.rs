@@ -21,9 +21,9 @@ use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
 use super::load::{Height, Pattern, rates};
+use super::pauses;
 use super::slo::{Figure, Of, Slo};
 use super::tally::{self, Reading, Tally, Wait};
-use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
 
 /// Ratio of two adjacent arrival rates.
@@ -555,7 +555,7 @@ pub fn highest(
     lab: &Lab,
     tell: &dyn Fn(String),
 ) -> Result<Answer, Problems> {
-    let known = support::statement(drive);
+    let known = pauses::statement_for(drive, &request.slo, request.pattern.writes());
     let mut runs = Runs {
         lab,
         request,

@@ -23,6 +23,7 @@ pub mod max;
 pub mod mix;
 pub mod named;
 pub mod odds;
+mod pauses;
 mod place;
 pub mod prices;
 pub mod profile;

@@ -112,7 +112,7 @@ fn print(
     limit::tell(
         args.json
             .then(|| decide::check::json(check, conditions, answers, &command)),
-        &[decide::check::answer(check, answers)],
+        &decide::check::sentences(check, answers),
         |width| decide::check::table(check, answers, width),
         |width| decide::check::method(check, conditions, answers, &command, width),
     )

@@ -332,8 +332,7 @@ fn print(
         args.json
             .then(|| decide::choose::json(request, answer, like, &command)),
         &sentences,
-        // Without a terminal, the usual width.
-        |width| decide::choose::table(request, answer, width.or(Some(80))),
+        |width| decide::choose::table(request, answer, width),
         |width| decide::choose::method(request, answer, &command, width),
     )
 }
@@ -354,8 +353,11 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {
-        load = taken(profile.load(), &mut problems)
-            .map(|load| args.load.ours(load).at_most(args.load.at_most(usual)));
+        load = taken(profile.load(), &mut problems).map(|load| {
+            args.load
+                .ours(load, usual)
+                .at_most(args.load.at_most(usual))
+        });
     }
     if let Some(load) = &load {
         conditions.state = args.load.state_before(load);
@@ -507,11 +509,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     for name in names {
         let expression = match (place, &behind) {
             (Some((place, _)), Some(behind)) => {
-                let pool = choose::in_place(place, &name, behind);
-                match place == "slog" && !args.overwrite {
-                    true => choose::of_new_files(&pool),
-                    false => pool,
-                }
+                choose::of_clients(place, &name, behind, args.overwrite)
             }
             (Some(_), None) => continue,
             (None, _) => name.clone(),

@@ -103,7 +103,7 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::explain(answers).as_bytes())?;
     }
-    let sentences: Vec<String> = answers.iter().map(decide::explain::answer).collect();
+    let sentences = decide::explain::sentences(answers);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: String::from("What bound the run"),

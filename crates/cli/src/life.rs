@@ -155,7 +155,7 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::life(answers).as_bytes())?;
     }
-    let sentences: Vec<String> = answers.iter().map(decide::life::answer).collect();
+    let sentences = decide::life::sentences(answers);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: String::from("How long they last"),

@@ -26,7 +26,9 @@ pub(crate) fn tell(
     for sentence in sentences {
         writeln!(out, "{}", paragraph("", sentence, width))?;
     }
-    writeln!(out, "\n{}\n\n{}", table(width), method(width))?;
+    // Without a terminal, tables have the usual width.
+    let narrow = width.or(Some(80));
+    writeln!(out, "\n{}\n\n{}", table(narrow), method(width))?;
     Ok(())
 }
 

@@ -88,7 +88,7 @@ impl LoadArgs {
                 .0
                 .push(on_command_line(what, "name a load: --load kvcache"));
         }
-        let load = self.of_file(&host, problems);
+        let load = self.of_file(&host, usual, problems);
         let load = load.and_then(|load| self.of_users(load, problems));
         let load = load.map(|load| load.at_most(most));
         let conditions = Conditions {
@@ -106,12 +106,9 @@ impl LoadArgs {
         self.state.answered(|start| load.begins(start))
     }
 
-    /// Returns a named load with its own length, or a longer one if the user requests it.
-    pub(crate) fn ours(&self, load: Load) -> Load {
-        match self.runtime {
-            None => load,
-            Some(runtime) => load.counted_longer(runtime),
-        }
+    /// Returns a named load with its own length, or a longer one if the user or the drives require it.
+    pub(crate) fn ours(&self, load: Load, usual: Span) -> Load {
+        load.counted_longer(self.at_most(usual))
     }
 
     /// Returns the load at the rate of its users, if the user gives their number.
@@ -131,7 +128,7 @@ impl LoadArgs {
         }
     }
 
-    fn of_file(&self, host: &HostSheet, problems: &mut Problems) -> Option<Load> {
+    fn of_file(&self, host: &HostSheet, usual: Span, problems: &mut Problems) -> Option<Load> {
         if let Some(path) = &self.job {
             let cores = u32::from(host.config.cores);
             return taken(job_file(path, cores), problems).map(Load::new);
@@ -141,6 +138,6 @@ impl LoadArgs {
         }
         let name = self.load.as_deref()?;
         let text = named::text(name)?.to_owned();
-        taken(Load::of_text(name, text), problems).map(|load| self.ours(load))
+        taken(Load::of_text(name, text), problems).map(|load| self.ours(load, usual))
     }
 }

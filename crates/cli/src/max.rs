@@ -125,10 +125,7 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::max(answers).as_bytes())?;
     }
-    let sentences = answers
-        .iter()
-        .map(|answer| decide::max::answer(request, answer));
-    let sentences: Vec<String> = sentences.collect();
+    let sentences = decide::max::sentences(request, answers);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: format!("The highest load within {}", request.slo.text()),

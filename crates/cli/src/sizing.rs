@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::Span;
 use report::{csv, decide};
+use study::decide::choose::of_clients;
 use study::decide::profile::Profile;
 use study::decide::size::{self as sizes, Answer, Busy, Request};
 use study::decide::slo::Slo;
@@ -72,6 +73,10 @@ pub(crate) struct Args {
     /// Maximum write rate (for vsan-cache), such as 200MB/s [default: unlimited, at queue depth 32]
     #[arg(long, value_name = "RATE", value_parser = inbound)]
     writes: Option<Rate>,
+
+    /// The load overwrites existing files (for slog); by default clients write new files
+    #[arg(long)]
+    overwrite: bool,
 
     /// Maximum incoming rate (for slog), as a network (10GbE) or a rate (800MB/s), for the rule
     #[arg(long, value_name = "RATE", value_parser = inbound)]
@@ -193,11 +198,10 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::size(answers).as_bytes())?;
     }
-    let sentences = answers.iter().map(|one| decide::size::answer(request, one));
     limit::tell(
         args.json
             .then(|| decide::size::json(request, answers, &command)),
-        &sentences.collect::<Vec<_>>(),
+        &decide::size::sentences(request, answers),
         |width| decide::size::table(answers, width),
         |width| decide::size::method(request, answers, &command, width),
     )
@@ -299,7 +303,7 @@ fn read(args: &Args) -> Result<Asked, Problems> {
     let mut pools = Vec::new();
     let behind = behind(args, &mut problems);
     for name in names {
-        let expression = study::decide::choose::in_place(args.place.name(), &name, behind);
+        let expression = of_clients(args.place.name(), &name, behind, args.overwrite);
         if let Some(sheet) = taken(load_drive(&expression, &settings), &mut problems) {
             pools.push((name, sheet));
         }
@@ -333,6 +337,12 @@ fn read(args: &Args) -> Result<Asked, Problems> {
 fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Load> {
     if args.place == Place::ReadCache && args.load.trace.is_none() {
         problems.0.extend(no_trace().0);
+    }
+    if args.place != Place::Slog && args.overwrite {
+        problems.0.push(on_command_line(
+            "--overwrite: the load is not that of a log",
+            "it belongs to size slog DRIVE...",
+        ));
     }
     if args.place == Place::ReadCache && args.inbound.is_some() {
         problems.0.push(on_command_line(

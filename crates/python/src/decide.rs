@@ -192,10 +192,7 @@ pub(crate) fn highest(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences: Vec<String> = answers
-        .iter()
-        .map(|it| decide::max::answer(&request, it))
-        .collect();
+    let sentences = decide::max::sentences(&request, &answers);
     let words = decide::page::Words {
         title: format!("The highest load within {}", request.slo.text()),
         answers: sentences.clone(),
@@ -244,7 +241,8 @@ impl Asked {
                         format!("drivelab.fio(...), or one of {}", names.join(", ")),
                     )
                 };
-                Load::of_text(name, named::text(name).ok_or_else(unknown)?.to_owned())?
+                let text = named::text(name).ok_or_else(unknown)?.to_owned();
+                Load::of_text(name, text)?.counted_longer(runtime)
             }
         };
         Ok(load.at_most(runtime))
@@ -345,7 +343,7 @@ pub(crate) fn lasting(
         drives.iter().zip(&loads).map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences: Vec<String> = answers.iter().map(decide::life::answer).collect();
+    let sentences = decide::life::sentences(&answers);
     let words = decide::page::Words {
         title: String::from("How long they last"),
         answers: sentences.clone(),
@@ -415,12 +413,13 @@ fn parted(
     Ok((candidates, unfit))
 }
 
-/// Returns the expression of the pool that contains a drive at this place.
+/// Returns the expression of the pool that contains a drive at this place; clients of a log write new files, unless
+/// they overwrite existing ones.
 #[pyfunction]
 #[pyo3(name = "in_place")]
-pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String> {
+pub(crate) fn placed(place: &str, drive: &str, behind: &str, overwrite: bool) -> PyResult<String> {
     match choose::PLACES.contains(&place) {
-        true => Ok(choose::in_place(place, drive, behind)),
+        true => Ok(choose::of_clients(place, drive, behind, overwrite)),
         false => Err(raised(of_argument(
             format!("place: there is no place `{place}`"),
             choose::PLACES.join(", "),

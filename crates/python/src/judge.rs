@@ -84,7 +84,7 @@ pub(crate) fn explained(
         each.collect::<Result<Vec<_>, Problems>>()
     })?
     .map_err(raised)?;
-    let sentences: Vec<String> = answers.iter().map(decide::explain::answer).collect();
+    let sentences = decide::explain::sentences(&answers);
     let words = decide::page::Words {
         title: String::from("What bound the run"),
         answers: sentences.clone(),
@@ -139,7 +139,7 @@ pub(crate) fn checked(
         drives.iter().map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = vec![decide::check::answer(&check, &answers)];
+    let sentences = decide::check::sentences(&check, &answers);
     let words = decide::page::Words {
         title: check.software.clone(),
         answers: sentences.clone(),
@@ -215,10 +215,7 @@ pub(crate) fn sized(
         drives.iter().zip(&pools).map(one).collect()
     })?;
     let answers = collect_results(results)?;
-    let sentences = answers
-        .iter()
-        .map(|one| decide::size::answer(&request, one));
-    let sentences: Vec<String> = sentences.collect();
+    let sentences = decide::size::sentences(&request, &answers);
     let words = decide::page::Words {
         title: format!("How large a {place}"),
         answers: sentences.clone(),

@@ -120,7 +120,7 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
         &answers,
         &words(
             "What bound the run",
-            answers.iter().map(decide::explain::answer).collect(),
+            decide::explain::sentences(&answers),
             decide::explain::table(&answers, None),
             decide::explain::method(&answers, Some(&request), "drivelab explain", None),
         ),

@@ -180,7 +180,7 @@ fn a_drive_that_does_not_last_exits_with_3() {
         "10ms",
     ]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains("nobody has published"));
+    assert!(text(&output.stdout).contains("this catalogue has no rating of it"));
 }
 
 #[test]
@@ -502,7 +502,7 @@ fn life_says_that_a_write_buffer_was_not_full() {
     let said = drivelab(&[&["life", pool], &load[..]].concat());
     assert_eq!(said.status.code(), Some(3));
     let said = text(&said.stdout);
-    assert!(said.contains("(its member 950pro-256."), "{said}");
+    assert!(said.contains("(its members 950pro-256."), "{said}");
     assert!(
         said.contains("go to each drive behind, 174 days until the rated bytes of 950pro-256."),
         "{said}"

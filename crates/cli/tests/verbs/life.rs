@@ -61,6 +61,46 @@ fn writes_are_given_by_the_second_by_the_day_or_in_drive_writes() {
     }
 }
 
+/// Makers rate data-centre drives by JESD219's enterprise workload: by its own counter, a drive under that load ends
+/// when its rated bytes are written.
+#[test]
+fn a_data_centre_drive_under_the_load_of_its_rating_ends_at_its_rating() {
+    let rated = ["p4610-1600", "d7-p5600-1600", "p3700-1600", "9100max-2400"];
+    let load = ["--load", "jesd219", "--seeds", "1", "--runtime", "100ms"];
+    let found = json(&[&["life"], &rated[..], &load].concat());
+    let answers = found["answers"].as_array().expect("answers");
+    assert_eq!(answers.len(), rated.len());
+    for answer in answers {
+        let part = &answer["parts"][0];
+        let rating = part["written"]["years_to_rating"].as_f64().expect("rated");
+        let counter = part["passes"][0]["day"].as_f64().expect("it wears") / 365.0;
+        let ratio = counter / rating;
+        assert!((ratio - 1.0).abs() < 0.05, "{}: {ratio}", answer["drive"]);
+    }
+}
+
+/// A write amplification below 1 is impossible, so no rating may presuppose one.
+#[test]
+fn no_rating_presupposes_less_than_one_byte_of_nand_for_a_byte() {
+    let drives = drivelab(&["drives", "--json"]);
+    let drives: Value = serde_json::from_slice(&drives.stdout).expect("JSON");
+    let drives = drives["drives"].as_array().expect("a list").iter();
+    let names: Vec<&str> = drives.filter_map(|drive| drive["id"].as_str()).collect();
+    assert!(names.len() > 40, "{names:?}");
+    let found = json(&[&["life"], &names[..]].concat());
+    let answers = found["answers"].as_array().expect("answers");
+    let parts = answers
+        .iter()
+        .flat_map(|answer| answer["parts"].as_array().expect("parts"));
+    let cycles = parts
+        .filter_map(|part| Some((part, part["cycles"]["rated_write_amplification"].as_f64()?)));
+    let cycles: Vec<(&Value, f64)> = cycles.collect();
+    assert!(cycles.len() > 20);
+    for (part, amplification) in cycles {
+        assert!(amplification > 1.5, "{}: {amplification}", part["drive"]);
+    }
+}
+
 fn seed(name: &str) -> String {
     format!(
         "{}/../../fuzz/seeds/smart/{name}",

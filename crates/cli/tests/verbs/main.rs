@@ -12,6 +12,7 @@ mod faults;
 mod fio;
 mod fio_messages;
 mod fit;
+mod headlines;
 mod help;
 mod lab;
 mod life;

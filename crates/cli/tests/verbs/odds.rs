@@ -62,6 +62,27 @@ fn the_answer_says_how_drives_are_repaired_and_where_rates_are_from() {
     assert_eq!(csv.lines().count(), 3, "{csv}");
 }
 
+/// JSON repeats the given rates, so that the command can be rebuilt from it.
+#[test]
+fn json_has_the_failure_rates_that_were_given() {
+    let asked = [
+        "odds",
+        "p4801x-100",
+        "--afr",
+        "1%",
+        "--afr",
+        "p4801x-100=0.2%",
+    ];
+    let (code, found) = json(&asked);
+    assert_eq!(code, Some(0));
+    let afr = &found["asked"]["afr"];
+    let expected = serde_json::json!([
+        { "drive": null, "share": 0.01 },
+        { "drive": "p4801x-100", "share": 0.002 },
+    ]);
+    assert_eq!(*afr, expected);
+}
+
 #[test]
 fn unknown_rates_and_names_are_refused_all_at_once() {
     let output = drivelab(&["odds", "gp3", "--afr", "970pro=1%"]);

@@ -732,19 +732,20 @@ def _one_load(load, trace, writes=None, *, users=None):
     return load if load is None or isinstance(load, str) else _jobs(load)
 
 
-def in_place(place: _Place, drive: _Path_, behind: str) -> str:
+def in_place(place: _Place, drive: _Path_, behind: str, *, overwrite: bool = False) -> str:
     """The pool in which a drive has a place, as an expression: "slog", "vsan-cache" or "read-cache", before what is behind it.
 
-    The drive "none" is an intent log without a log device: what others are compared with.
+    The drive "none" is an intent log without a log device: what others are compared with. Clients of a log write new files; with
+    ``overwrite`` they overwrite existing ones, and the main pool reads what they overwrite only in part.
 
     >>> import drivelab as dl
     >>> main = "raidz(6*exos-x18-16tb; parity=2)"
     >>> dl.in_place("slog", "p4801x-100", main)
-    'intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=p4801x-100)'
+    'intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=p4801x-100; filled=false)'
     >>> slogs = [dl.in_place("slog", drive, main) for drive in ("none", "p4801x-100")]
     >>> without, optane = dl.choose(slogs, "nfs-sync", runtime="2s", seeds=1).rows()
     """
-    return _core.in_place(place, _os.fspath(drive), behind)
+    return _core.in_place(place, _os.fspath(drive), behind, overwrite)
 
 
 def choose(
@@ -856,6 +857,7 @@ def size(
     inbound: str | None = None,
     slo: str | None = None,
     runtime: str | None = None,
+    overwrite: bool = False,
     host: str = _HOST,
     state: _Start = "auto",
     seed: int = 1,
@@ -864,7 +866,8 @@ def size(
     """How large the log ("slog") or the read cache of a pool should be: by the rule, and simulated at several sizes.
 
     ``drives`` are tried in that place, before the pool ``behind``. A log is sized by a load (a name, or `fio` jobs) or a ``trace``, a
-    read cache by a ``trace``. ``inbound``: most that comes in, for the rule, such as "800MB/s". Write buffers of vSAN are sized by
+    read cache by a ``trace``. ``inbound``: most that comes in, for the rule, such as "800MB/s". ``overwrite``: the load of a log
+    overwrites existing files, and does not write new ones. Write buffers of vSAN are sized by
     the program (``drivelab size vsan-cache``).
     """
     if place not in ("slog", "read-cache"):
@@ -876,9 +879,9 @@ def size(
     asked = _one_load(load, trace)
     if asked is None:
         raise InputError("there is no load: the name of one, drivelab.fio(...), or trace=FILE")
-    pools = [Drive(in_place(place, name, behind)) for name in names]
+    pools = [Drive(in_place(place, name, behind, overwrite=overwrite)) for name in names]
     words: dict[str, object] = {"load": load, "trace": trace, "inbound": inbound, "slo": slo, "runtime": runtime}
-    words |= {"host": host, "state": state, "seed": seed, "seeds": seeds}
+    words |= {"overwrite": overwrite or None, "host": host, "state": state, "seed": seed, "seeds": seeds}
     said = [f"{key}={_written_as(value)}" for key, value in words.items() if value is not None]
     call = f"drivelab.size({', '.join([repr(place), repr(names), repr(behind), *said])})"
     cores = [pool._core for pool in pools]

@@ -5,45 +5,81 @@ use study::decide::check::{Answer, BySeed, Check};
 use study::decide::work::Conditions;
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{first_that_fits, fits, named, some_of};
 use super::{document, known_and_again, reading, seeds, with_unit};
 
-/// Returns the answer, in one or two sentences.
-pub fn answer(check: &Check, answers: &[Answer]) -> String {
+/// Returns which drives pass, and which do not, with the limits that they miss: in one line, or in one for each
+/// verdict.
+pub fn sentences(check: &Check, answers: &[Answer]) -> Vec<String> {
+    let software = &check.software;
     if !check.is_judged {
-        return format!(
-            "{} has no published minimum, so there is no verdict; what the drives do is below.",
-            check.software
-        );
+        return vec![first_that_fits([
+            format!(
+                "{software} has no published minimum, so there is no verdict; the figures of the drives are below."
+            ),
+            format!("{software} has no published minimum, so there is no verdict."),
+        ])];
     }
-    let named = |passes: bool| -> Vec<String> {
-        let some = answers.iter().filter(|one| one.passes == Some(passes));
-        some.map(|one| match passes {
-            true => one.drive.clone(),
-            false => format!("{} ({})", one.drive, missed(one)),
-        })
-        .collect()
+    let of = |passes: bool| {
+        answers
+            .iter()
+            .filter(move |one| (one.passes == Some(true)) == passes)
     };
-    let (pass, fail) = (named(true), named(false));
-    let passing = match pass.is_empty() {
-        true => String::new(),
-        false => format!("{} pass: {}.", check.software, pass.join(", ")),
-    };
-    let failing = match fail.is_empty() {
-        true => String::new(),
-        false => format!(
-            " Not good enough for {}: {}.",
-            check.software,
-            fail.join(", ")
-        ),
-    };
-    format!("{passing}{failing}").trim().to_owned()
+    let name = |one: &Answer| named(&one.drive, one.model);
+    let pass: Vec<String> = of(true).map(name).collect();
+    let fail: Vec<String> = of(false).map(name).collect();
+    let why: Vec<String> = of(false)
+        .map(|one| format!("{} ({})", name(one), missed(one)))
+        .collect();
+    let passing = (!pass.is_empty()).then(|| {
+        let count = pass.len();
+        let whole = format!("Good enough for {software}: {}.", pass.join(", "));
+        let some = (1..=count).rev().map(|shown| {
+            format!(
+                "{count} drives are good enough for {software}: {}.",
+                some_of(&pass, shown)
+            )
+        });
+        first_that_fits(std::iter::once(whole).chain(some))
+    });
+    let failing = (!fail.is_empty()).then(|| {
+        let count = fail.len();
+        let whole = [
+            format!("Not good enough for {software}: {}.", why.join(", ")),
+            format!("Not good enough for {software}: {}.", fail.join(", ")),
+        ];
+        let some = (1..=count).rev().map(|shown| {
+            format!(
+                "{count} drives are not good enough for {software}: {}.",
+                some_of(&fail, shown)
+            )
+        });
+        first_that_fits(whole.into_iter().chain(some))
+    });
+    match (passing, failing) {
+        (Some(passing), Some(failing)) => {
+            let both = format!("{passing} {failing}");
+            match fits(&both) {
+                true => vec![both],
+                false => vec![passing, failing],
+            }
+        }
+        (one, other) => one.into_iter().chain(other).collect(),
+    }
 }
 
+/// Returns the missed limits. A limit that only some seeds miss is marked.
 fn missed(answer: &Answer) -> String {
     let missed = answer.minimum.iter();
     let missed = missed.filter(|one| one.reading.met != Some(true));
     let missed: Vec<String> = missed
-        .map(|one| format!("{} is {}", one.reading.limit, reading(&one.reading)))
+        .map(|one| {
+            let some = match one.depends_on_seed {
+                true => " with the worst seed",
+                false => "",
+            };
+            format!("{} is {}{some}", one.reading.limit, reading(&one.reading))
+        })
         .collect();
     missed.join(", ").replace(" !", "")
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use study::decide::binds::Binds;
-use study::decide::choose::{Answer, Candidate, Request};
+use study::decide::choose::{Answer, CLOSE, Candidate, Request};
 use study::decide::likeness::Likeness;
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{first_that_fits, short, some_of};
 use super::sentences::unknown;
 pub use super::sentences::{LENGTH, answer};
 use super::{document, model, percent, range, reading_within, seeds};
@@ -132,17 +133,32 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     folded(&table, 1, width)
 }
 
-/// Returns the replacement of a drive, as a sentence.
+/// Returns the replacement of a drive, as a sentence. Drives that lack as little within [`CLOSE`] are named together.
 pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
     let Some(nearest) = found.first() else {
-        return format!("Nothing else ran that could replace {wanted}.");
+        return format!("Nothing else ran that could replace {}.", short(wanted));
     };
-    let head = format!("To replace {wanted} at this load: {}; lost", nearest.drive);
-    let full = format!("{head}: {}.", lost(nearest));
-    match full.chars().count() <= LENGTH {
-        true => full,
-        false => format!("{head}: {} figures of 6.", nearest.lost.len()),
+    let close = |one: &&Likeness| one.lacks <= nearest.lacks * (1.0 + CLOSE);
+    let names: Vec<String> = found
+        .iter()
+        .filter(close)
+        .map(|one| short(&one.drive))
+        .collect();
+    let head = format!("To replace {} at this load", short(wanted));
+    if names.len() > 1 {
+        let count = names.len();
+        let lose = match found.iter().filter(close).all(|one| one.lost.is_empty()) {
+            true => "lose nothing that is a fifth worse",
+            false => "lack as little",
+        };
+        let some = |shown| format!("{head}, {count} drives {lose}: {}.", some_of(&names, shown));
+        return first_that_fits((1..=count).rev().map(some));
     }
+    let head = format!("{head}: {}; lost", names.join(""));
+    first_that_fits([
+        format!("{head}: {}.", lost(nearest)),
+        format!("{head}: {} figures of 6.", nearest.lost.len()),
+    ])
 }
 
 fn lost(one: &Likeness) -> String {

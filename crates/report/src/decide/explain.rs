@@ -8,11 +8,52 @@ use study::decide::explain::rating::Rating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{first_that_fits, short, untested};
 use super::{document, model as known, percent, range, seeds};
 
-/// Returns the answer on one run, in a few sentences.
-pub fn answer(answer: &Answer) -> String {
-    let mut sentences = vec![format!("{}: bound by {}.", answer.run, answer.bound.text)];
+/// Returns a line for each run, then further facts on each.
+pub fn sentences(answers: &[Answer]) -> Vec<String> {
+    let lines = answers.iter().map(first_line);
+    let facts = answers.iter().map(|answer| match answers.len() {
+        1 => facts(answer),
+        _ => format!("{}: {}", answer.run, facts(answer)),
+    });
+    lines.chain(facts).collect()
+}
+
+/// Returns the bottleneck of a run, and whether the model explains its rate.
+fn first_line(answer: &Answer) -> String {
+    let run = short(&answer.run);
+    let bound = &answer.bound.text;
+    let brief = bound.split(": ").next().unwrap_or(bound);
+    let agrees = answer.model.as_ref().map_or_else(String::new, agreement);
+    first_that_fits([
+        format!("{run}: bound by {bound}{agrees}."),
+        format!("{run}: bound by {brief}{agrees}."),
+        format!("{run}: bound by {bound}."),
+        format!("{run}: bound by {brief}."),
+    ])
+}
+
+/// Returns whether the model agrees, or which conditions explain the difference.
+fn agreement(model: &Modelled) -> String {
+    let guess = untested(model.model);
+    let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
+    let trials = model.explained_by.iter().filter_map(named);
+    let trials: Vec<&str> = trials.map(|trial| trial.what.as_str()).collect();
+    match (model.as_asked_agrees, trials.is_empty(), model.agrees) {
+        (true, ..) => format!("; the model{guess} agrees"),
+        (false, true, _) => format!("; no condition known to the model{guess} explains its rate"),
+        (false, false, true) => format!("; explained{guess} by {}", trials.join(" or by ")),
+        (false, false, false) => {
+            format!("; explained in part{guess} by {}", trials.join(" or by "))
+        }
+    }
+}
+
+/// Returns the distance from rating and model, the conditions that explain it, and what helps.
+fn facts(answer: &Answer) -> String {
+    let mut sentences = Vec::new();
     let Some(model) = &answer.model else {
         sentences.push(format!(
             "{} IOPS, {}.",

@@ -14,8 +14,9 @@ pub fn answer(answer: &Answer) -> Vec<String> {
         let head = format!("{}, {} % in use", answer.drive, one.used_percent);
         let Some(falls) = &one.falls_off else {
             let written = bytes_decimal(one.written_gb * 1e9);
+            let last = range(one.last_mb_s, megabytes_a_second);
             return format!(
-                "{head}: writes stay at three quarters of {fast} or more for all of the {written} that ran."
+                "{head}: writes stay at three quarters of {fast} or more for all of the {written} that ran; at the end {last}."
             );
         };
         format!(

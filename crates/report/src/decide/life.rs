@@ -1,103 +1,162 @@
 //! Lifetime of drives: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{Answer, Part, is_assumed};
+use study::decide::life::{Answer, FirstEnd, Part, is_assumed};
 use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{first_that_fits, named, short, some_of};
 use super::{document, known_and_again, range, seeds};
 
-/// Returns the answer on one drive or pool, in one or two sentences.
-pub fn answer(answer: &Answer) -> String {
+/// Returns a line for each drive or pool, then further facts on them.
+pub fn sentences(answers: &[Answer]) -> Vec<String> {
+    let facts = answers.iter().filter_map(facts);
+    answers.iter().map(answer).chain(facts).collect()
+}
+
+/// Returns the verdict on one drive or pool, as one line.
+fn answer(answer: &Answer) -> String {
     let Some(load) = &answer.load else {
         return unloaded(answer);
     };
-    let rate: f64 = answer
-        .parts
-        .iter()
-        .filter_map(|part| Some(part.written.as_ref()?.mb_s[0]))
-        .sum();
-    let name = &answer.drive;
+    let rate = written_mb_s(answer);
+    let name = named(&answer.drive, answer.model);
     if rate == 0.0 {
-        return format!(
-            "{name}: {} writes nothing, so it wears nothing out.",
-            load.source
-        );
+        let source = &load.source;
+        return first_that_fits([
+            format!("{name}: {source} writes nothing, so it wears nothing out."),
+            format!("{name}: the load writes nothing, so it wears nothing out."),
+        ]);
     }
-    let Some((part, _)) = answer.weakest() else {
-        return format!(
-            "{name}: written at {}; nobody has published what it is rated for, so its life is not known.{}{}",
-            megabytes_a_second(rate),
-            slower(answer, rate),
-            buffered(answer)
-        );
+    let slower = slower(answer, rate).map_or_else(String::new, |text| format!(" {text}"));
+    let Some((part, years)) = answer.weakest() else {
+        let rate = megabytes_a_second(rate);
+        return first_that_fits([
+            format!(
+                "{name}: written at {rate}; this catalogue has no rating of it, so its life is not known.{slower}"
+            ),
+            format!("{name}: this catalogue has no rating of it.{slower}"),
+        ]);
     };
-    let of = match answer.parts.len() {
-        1 => String::new(),
-        _ => format!(" (its member {} first)", part.name),
+    let first = first_member(answer, years);
+    let Some(lasts) = answer.lasts() else {
+        let after = duration_of(years * 365.0);
+        let head = format!("{name}{first}: this catalogue has no rating of it");
+        return first_that_fits([
+            format!("{head}; Percentage Used passes 100 after {after} by assumed cycles.{slower}"),
+            format!("{head}; used up after {after} by assumed cycles.{slower}"),
+        ]);
     };
-    let verdict = match answer.lasts() {
-        Some(true) => format!("lasts the {} years", digits(answer.years)),
-        Some(false) => format!("does not last {} years", digits(answer.years)),
-        None => String::from("has no rating to be held against"),
+    let term = digits(answer.years);
+    let verdict = match lasts {
+        true => format!("{name}{first} lasts the {term} years at this load"),
+        false => format!("{name}{first} does not last {term} years at this load"),
     };
-    let written = part.written.as_ref();
-    let to_rating = part.years_to_rating();
-    let worn = part.passes.first().map(|pass| pass.day);
-    let rated = to_rating.map_or_else(
-        || String::from("no rating is published"),
-        |years| format!("{} until the rated bytes are written", years_of(years)),
-    );
-    // Later destaging is computed arithmetically and does not depend on a seed.
-    let of_runs = written.filter(|written| written.years_to_rating == to_rating);
-    let range = match of_runs.and_then(|written| written.years_to_rating_by_seed) {
-        Some([least, most]) if years_of(least) != years_of(most) => {
-            format!(" (seeds {} to {})", years_of(least), years_of(most))
-        }
-        _ => String::new(),
+    let kind = part.rating.as_ref().map_or("", |rating| rating.kind);
+    let rated = match (part.years_to_rating(), is_assumed(kind)) {
+        (None, _) => String::new(),
+        (Some(years), true) => format!(": {} until its assumed rating", years_of(years)),
+        (Some(years), false) => format!(": {} until the rated bytes are written", years_of(years)),
     };
-    let worn = worn.map_or_else(String::new, |day| {
-        format!(
-            ", {} until Percentage Used passes 100 as the model counts it",
-            duration_of(day)
-        )
+    let range = by_seed(part).map_or_else(String::new, |[least, most]| {
+        format!(" (seeds {least} to {most})")
     });
-    format!(
-        "{name}{of} {verdict} at this load: {rated}{range}{worn}.{}{}",
-        slower(answer, rate),
-        buffered(answer)
-    )
+    first_that_fits([
+        format!("{verdict}{rated}{range}.{slower}"),
+        format!("{verdict}{rated}.{slower}"),
+        format!("{verdict}.{slower}"),
+    ])
+}
+
+/// Returns the years to the rating over seeds as text, if they differ.
+fn by_seed(part: &Part) -> Option<[String; 2]> {
+    let written = part.written.as_ref()?;
+    // Later destaging is computed arithmetically and does not depend on a seed.
+    if written.years_to_rating != part.years_to_rating() {
+        return None;
+    }
+    let [least, most] = written.years_to_rating_by_seed?.map(years_of);
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    let bare = least.strip_suffix(unit).unwrap_or(&least).to_owned();
+    (least != most).then_some([bare, most])
+}
+
+/// Two members that end at times that differ by a smaller share end together.
+const TOGETHER: f64 = 0.01;
+
+/// Returns which members of a pool end first, after these years; those that end together are named together.
+fn first_member(answer: &Answer, years: f64) -> String {
+    if answer.parts.len() == 1 {
+        return String::new();
+    }
+    let rated = answer.parts.iter().any(|part| part.rating.is_some());
+    let parts = answer.parts.iter();
+    let known = parts.filter(|part| part.rating.is_some() == rated);
+    let together = known.filter(|part| {
+        part.years()
+            .is_some_and(|ends| ends <= years * (1.0 + TOGETHER))
+    });
+    let names: Vec<String> = together.map(|part| short(&part.name)).collect();
+    match names.len() {
+        1 => format!(" (its member {} first)", names.join("")),
+        _ => format!(" (its members {} first)", some_of(&names, 2)),
+    }
+}
+
+/// Returns the bytes that are written to all members, in 10^6 per second.
+fn written_mb_s(answer: &Answer) -> f64 {
+    let written = answer.parts.iter().filter_map(|part| part.written.as_ref());
+    written.map(|written| written.mb_s[0]).sum()
+}
+
+/// Returns Percentage Used of the part that ends first, and notes on runs that differ from the load as asked.
+fn facts(answer: &Answer) -> Option<String> {
+    let rate = written_mb_s(answer);
+    if answer.load.is_none() || rate == 0.0 {
+        return None;
+    }
+    let mut facts = Vec::new();
+    if let (Some((part, _)), Some(_)) = (answer.weakest(), answer.lasts())
+        && let (Some(pass), Some(cycles)) = (part.passes.first(), &part.cycles)
+    {
+        let by = match is_assumed(cycles.kind) {
+            true => "assumed rated cycles",
+            false => "its rated cycles",
+        };
+        facts.push(format!(
+            "Percentage Used passes 100 after {}, by {by} and the write amplification of this load.",
+            duration_of(pass.day)
+        ));
+    }
+    facts.extend(buffered(answer));
+    (!facts.is_empty()).then(|| format!("{}: {}", answer.drive, facts.join(" ")))
 }
 
 /// A drive is slower than the load if it writes less than this share of the requested bytes.
 const SLOWER: f64 = 0.95;
 
 /// Returns a note if less was written than requested.
-fn slower(answer: &Answer, rate: f64) -> String {
-    let asked = answer.load.as_ref().and_then(|load| load.asked_mb_s);
-    match asked {
-        Some(asked) if answer.parts.len() == 1 && rate < SLOWER * asked => format!(
-            " It takes only {} of the {} that were to be written.",
+fn slower(answer: &Answer, rate: f64) -> Option<String> {
+    let asked = answer.load.as_ref()?.asked_mb_s?;
+    (answer.parts.len() == 1 && rate < SLOWER * asked).then(|| {
+        format!(
+            "It takes only {} of the {}.",
             megabytes_a_second(rate),
             megabytes_a_second(asked)
-        ),
-        _ => String::new(),
-    }
+        )
+    })
 }
 
 /// Returns a note if a write buffer has not been full yet, so that the drives below it are not worn as they will be.
-fn buffered(answer: &Answer) -> String {
-    answer
-        .buffer_full_seconds
-        .map_or_else(String::new, |seconds| {
-            format!(
-                " At this load its write buffer is full after {} if nothing is destaged: {}.",
-                duration(seconds),
-                behind(answer)
-            )
-        })
+fn buffered(answer: &Answer) -> Option<String> {
+    let seconds = answer.buffer_full_seconds?;
+    Some(format!(
+        "At this load its write buffer is full after {} if nothing is destaged: {}.",
+        duration(seconds),
+        behind(answer)
+    ))
 }
 
 /// Returns the bytes that the drives below a write buffer are written when it is full.
@@ -132,28 +191,47 @@ fn unloaded(answer: &Answer) -> String {
         .iter()
         .filter_map(|part| Some((part, part.rating.as_ref()?)));
     let least = rated.min_by(|a, b| a.1.lasting_mb_s.total_cmp(&b.1.lasting_mb_s));
-    match least {
-        None => format!(
-            "{}: nobody has published what it is rated for.",
-            answer.drive
-        ),
-        Some((part, rating)) => {
-            let of = match answer.parts.len() {
-                1 => String::new(),
-                _ => format!(" its member {}:", part.name),
-            };
-            format!(
-                "{}:{of} {} all the time last {} years (rated {}{}).",
-                answer.drive,
-                megabytes_a_second(rating.lasting_mb_s),
-                digits(answer.years),
-                bytes_decimal(rating.tbw * 1e12),
-                rating
-                    .dwpd
-                    .map_or_else(String::new, |dwpd| format!(", {} DWPD", digits(dwpd))),
-            )
-        }
-    }
+    let Some((part, rating)) = least else {
+        return format!(
+            "{}: this catalogue has no rating of it.",
+            short(&answer.drive)
+        );
+    };
+    let of = match answer.parts.len() {
+        1 => String::new(),
+        _ => format!(" its member {}:", short(&part.name)),
+    };
+    let assumed = if is_assumed(rating.kind) {
+        ", assumed"
+    } else {
+        ""
+    };
+    let dwpd = rating
+        .dwpd
+        .map_or_else(String::new, |dwpd| format!(", {} DWPD", digits(dwpd)));
+    let head = format!(
+        "{}:{of} {} all the time last {} years",
+        short(&answer.drive),
+        megabytes_a_second(rating.lasting_mb_s),
+        digits(answer.years),
+    );
+    let rated = bytes_decimal(rating.tbw * 1e12);
+    first_that_fits([
+        format!("{head} (rated {rated}{dwpd}{assumed})."),
+        format!("{head}."),
+    ])
+}
+
+/// Years within which the end of a drive is part of the verdict of other subcommands.
+const TERM: f64 = 5.0;
+
+/// Returns which part of this drive or pool reaches its rated endurance when, if that is within [`TERM`].
+pub(super) fn early_end(end: Option<&FirstEnd>, drive: &str) -> Option<String> {
+    let end = end.filter(|end| end.years < TERM)?;
+    let member = end.member.as_deref().filter(|member| *member != drive);
+    let who = member.map_or_else(|| String::from("it"), short);
+    let after = years_of(end.years);
+    Some(format!("{who} reaches its rated endurance after {after}"))
 }
 
 /// Returns years as text, in days or years.

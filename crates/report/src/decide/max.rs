@@ -4,52 +4,77 @@ use serde_json::{Value, json};
 use study::decide::load::Height;
 use study::decide::max::{Answer, Highest, Point, Request};
 use study::decide::tally::busiest;
+use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{first_that_fits, named};
+use super::life::early_end;
 use super::{document, known_and_again, percent, reading_within, seeds};
 
-/// Returns the answer on one drive, in one or two sentences.
-pub fn answer(request: &Request, answer: &Answer) -> String {
+/// Returns a line for each drive, then what limits each.
+pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
+    let limits = answers.iter().filter(|one| one.open.at.is_some());
+    let limits = limits.map(|one| format!("{}: {}", one.drive, gives_way(&one.open)));
+    let found = answers.iter().map(|one| answer(request, one));
+    let memory = answers.iter().filter_map(in_memory);
+    found.chain(limits).chain(memory).collect()
+}
+
+/// Returns a note on a pool that keeps much of what is written in memory.
+fn in_memory(answer: &Answer) -> Option<String> {
+    let share = answer.in_memory.filter(|share| *share > IN_MEMORY)?;
+    Some(format!(
+        "{}: at this load {} of the writes were still in memory at the end: a load that goes on is slower (--ios runs longer).",
+        answer.drive,
+        percent(Some(share))
+    ))
+}
+
+/// Returns the verdict on one drive, as one line.
+fn answer(request: &Request, answer: &Answer) -> String {
     let slo = limits(request);
+    let name = named(&answer.drive, answer.model);
     let Some(open) = &answer.open.at else {
         let lowest = answer.open.beyond.as_ref();
-        let at = lowest.map_or(0.0, |point| point.iops);
+        let at = count(lowest.map_or(0.0, |point| point.iops));
         let broke = match answer.open.broke.as_deref() {
-            Some("keeps up") => String::from("are already more than it keeps up with"),
-            broke => format!("already break {}", broke.unwrap_or("it")),
+            Some("keeps up") => String::from("are more than it keeps up with"),
+            broke => format!("exceed {}", broke.unwrap_or("it")),
         };
-        return format!(
-            "{}: no load that was tried stays within {slo}: {} arrivals a second, the lowest, {broke}.",
-            answer.drive,
-            count(at),
-        );
+        return first_that_fits([
+            format!(
+                "{name}: no load that was tried stays within {slo}: even {at} arrivals a second {broke}."
+            ),
+            format!("{name}: no load that was tried stays within all limits."),
+        ]);
     };
-    let range = match answer.open.interval {
+    let best_seed = match answer.open.interval {
         Some([least, most]) if count(least) != count(most) => {
-            format!("; the best seed {}", count(most))
+            format!("; best seed {}", count(most))
         }
         _ => String::new(),
     };
     let closed = match &answer.closed.at {
-        None => String::from("not even one in flight stays within it"),
-        Some(closed) => format!("{} in flight do {}", in_flight(closed), count(closed.iops)),
+        None => String::from("; not even QD1 stays within"),
+        Some(closed) => format!("; QD{} does {}", in_flight(closed), count(closed.iops)),
     };
-    let missed = open
-        .readings
-        .iter()
-        .filter(|reading| reading.met != Some(true));
-    let missed: Vec<String> = missed.map(|reading| reading.limit.clone()).collect();
+    let missed = open.readings.iter();
+    let missed = missed.filter(|reading| reading.met != Some(true));
+    let missed: Vec<&str> = missed.map(|reading| reading.limit.as_str()).collect();
     let missed = match missed.is_empty() {
         true => String::new(),
         false => format!(" That misses {}.", missed.join(", ")),
     };
-    format!(
-        "{}: {} IOPS within {slo} as they arrive (open loop{range}); {closed}.{missed} {}",
-        answer.drive,
-        count(open.iops),
-        gives_way(&answer.open),
-    )
+    let worn = early_end(answer.first_end.as_ref(), &answer.drive);
+    let worn = worn.map_or_else(String::new, |text| format!(" At this rate {text}."));
+    let iops = count(open.iops);
+    first_that_fits([
+        format!("{name}: {iops} IOPS within {slo} (open loop{best_seed}{closed}).{missed}{worn}"),
+        format!("{name}: {iops} IOPS within {slo} (open loop{best_seed}).{missed}{worn}"),
+        format!("{name}: {iops} IOPS within {slo} (open loop).{missed}{worn}"),
+        format!("{name}: {iops} IOPS within the limits (open loop).{missed}{worn}"),
+    ])
 }
 
 fn in_flight(point: &Point) -> String {
@@ -65,7 +90,7 @@ fn limits(request: &Request) -> String {
 }
 
 /// Returns the first limit that is exceeded, and the latency part that grows.
-pub fn gives_way(highest: &Highest) -> String {
+fn gives_way(highest: &Highest) -> String {
     let (Some(broke), Some(beyond)) = (&highest.broke, &highest.beyond) else {
         return String::from("Nothing gives way up to the highest load tried.");
     };

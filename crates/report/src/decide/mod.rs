@@ -6,6 +6,7 @@ pub mod choose;
 pub mod explain;
 pub mod fill;
 pub mod fleet;
+pub mod headline;
 pub mod life;
 pub mod max;
 pub mod mix;

@@ -151,9 +151,14 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
 
 /// Everything as JSON.
 pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let afr = request.failures.iter();
+    let afr: Vec<Value> = afr
+        .map(|(drive, share)| json!({ "drive": drive, "share": share }))
+        .collect();
     let asked = json!({
         "replace_hours": request.replace_hours,
         "crashes_per_year": request.crashes,
+        "afr": afr,
         "host": request.host.id,
         "seed": request.seed,
     });

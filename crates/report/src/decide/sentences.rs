@@ -2,13 +2,13 @@
 
 use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
 use study::decide::syncs::Syncs;
+use study::decide::work::IN_MEMORY;
 use text::digits::{count, digits, duration, microseconds};
 
+pub use super::headline::LENGTH;
+use super::headline::{first_that_fits, named, short, some_of, untested};
 use super::life::years_of;
-use super::reading;
-
-/// Maximum characters of the first sentence.
-pub const LENGTH: usize = 160;
+use super::{percent, reading};
 
 /// Returns the verdict, then ties over seeds, the best by other criteria, and what the runs do not show.
 pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
@@ -25,7 +25,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
     match answer.best_by(by) {
         Some(best) => {
             let worn = worn(request, answer, best);
-            if !lines.iter().any(|line| line.ends_with(&worn)) {
+            if !lines.iter().any(|line| line.contains(worn.trim())) {
                 lines.push(worn.trim().to_owned());
             }
             let within = within(request, answer);
@@ -42,6 +42,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
     lines.extend(binds(answer));
     lines.extend(others(request, answer, by));
     lines.extend(buffers(answer));
+    lines.extend(in_memory(answer));
     if answer.syncs == Some(Syncs::NotRecorded) {
         lines.push(String::from(
             "Whether this trace needs a log is not known: its format records no flushes, so all its writes run as not synchronous.",
@@ -65,18 +66,6 @@ fn needs_log(request: &Request, answer: &Answer) -> Option<String> {
     }
 }
 
-/// Returns the first of these texts that is short enough, or the last.
-fn shortest_that_fits(texts: impl IntoIterator<Item = String>) -> String {
-    let mut last = String::new();
-    for text in texts {
-        if text.chars().count() <= LENGTH {
-            return text;
-        }
-        last = text;
-    }
-    last
-}
-
 fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
     let Some(best) = answer.best_by(by) else {
         return format!(
@@ -84,43 +73,110 @@ fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
             by.words()
         );
     };
+    if !best.ties.is_empty() {
+        return tied(request, answer, best);
+    }
+    let model = answer.candidate(&best.drive).map_or("", |one| one.model);
+    let name = named(&best.drive, model);
+    let head = match by {
+        Measure::Years if best.value < request.years => format!(
+            "None lasts {} years at this load: {name} lasts longest, {}",
+            digits(request.years),
+            years_of(best.value)
+        ),
+        _ => format!(
+            "Take {name} by {}: {}",
+            by.words(),
+            figure(request, by, best.value)
+        ),
+    };
     let worn = worn(request, answer, best);
-    let value = figure(request, by, best.value);
-    let value = match best.ties.is_empty() {
-        true => format!(": {value}"),
-        false => String::from(", too close to tell apart"),
-    };
-    let head = |names: &str| match by {
-        Measure::Years if best.value < request.years => {
-            let term = digits(request.years);
-            let last = if best.ties.is_empty() {
-                "lasts"
-            } else {
-                "last"
-            };
-            let value = years_of(best.value);
-            format!("None lasts {term} years at this load: {names} {last} longest, {value}")
-        }
-        _ => format!("Take {names} by {}{value}", by.words()),
-    };
-    let names = format!("{}{}", best.drive, or_ties(best));
-    let others = match best.ties.len() {
-        0 => best.drive.clone(),
-        1 => format!("{} or another", best.drive),
-        more => format!("{} or any of {more} others", best.drive),
-    };
-    let within = within(request, answer);
-    let short = match worn.is_empty() {
-        true => String::new(),
-        false => format!(" Not all last {} years.", digits(request.years)),
-    };
-    let between = if best.ties.is_empty() { "," } else { ":" };
-    shortest_that_fits([
-        format!("{}{between} {within}.{worn}", head(&names)),
-        format!("{}.{worn}", head(&names)),
-        format!("{}.{short}", head(&names)),
-        format!("{}.{short}", head(&others)),
+    first_that_fits([
+        format!("{head}, {}.{worn}", within(request, answer)),
+        format!("{head}.{worn}"),
     ])
+}
+
+/// Returns the verdict on candidates that the runs do not tell apart: all of them, or their number and the first.
+fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
+    let all = all_tied(best);
+    let names: Vec<String> = all.iter().map(|name| short(name)).collect();
+    let by = best.by.words();
+    let short_lived = match best.by {
+        Measure::Years => best.value < request.years,
+        _ => false,
+    };
+    let head = match (short_lived, all.len()) {
+        (true, _) => format!(
+            "None lasts {} years at this load: {} last longest, {}",
+            digits(request.years),
+            names.join(" or "),
+            years_of(best.value)
+        ),
+        (false, _) => format!(
+            "Take {} by {by}, too close to tell apart",
+            names.join(" or ")
+        ),
+    };
+    let guessed: Vec<String> = all
+        .iter()
+        .filter(|name| {
+            let model = answer.candidate(name).map_or("", |one| one.model);
+            !untested(model).is_empty()
+        })
+        .map(|name| short(name))
+        .collect();
+    let each = match guessed.is_empty() {
+        true => String::new(),
+        false => format!(" No measurement tests the model of {}.", guessed.join(", ")),
+    };
+    let number = match (guessed.len(), all.len()) {
+        (0, _) => String::new(),
+        (some, all) if some == all => String::from(" No measurement tests their models."),
+        (some, all) => format!(" No measurement tests {some} of the {all} models."),
+    };
+    let worn = worn(request, answer, best);
+    let brief = briefly_worn(request, answer, &all, best.by);
+    let count = all.len();
+    let counted = (1..=count).rev().flat_map(|shown| {
+        let some = some_of(&names, shown);
+        [
+            format!("{count} drives tie by {by}: {some}.{brief}{each}"),
+            format!("{count} drives tie by {by}: {some}.{brief}{number}"),
+        ]
+    });
+    let whole = [
+        format!("{head}: {}.{worn}{each}", within(request, answer)),
+        format!("{head}.{worn}{each}"),
+        format!("{head}.{worn}{number}"),
+        format!("{head}.{brief}{number}"),
+    ];
+    let whole = whole.into_iter().filter(|_| count <= 1 + NAMED);
+    first_that_fits(whole.chain(counted))
+}
+
+/// Returns the names of the best and its ties, sorted: with other seeds, another of them may be the best.
+fn all_tied(best: &Best) -> Vec<String> {
+    let ties = best.ties.iter().map(|tie| tie.drive.clone());
+    let mut all: Vec<String> = std::iter::once(best.drive.clone()).chain(ties).collect();
+    all.sort();
+    all
+}
+
+/// Returns whether tied candidates last as long as requested, without their figures.
+fn briefly_worn(request: &Request, answer: &Answer, all: &[String], by: Measure) -> String {
+    let short = |name: &&String| {
+        let one = answer.candidate(name);
+        one.is_some_and(|one| one.ends_within(request.years).is_some())
+    };
+    let term = digits(request.years);
+    match (by, all.iter().filter(short).count()) {
+        // That verdict states it.
+        (Measure::Years, _) | (_, 0) => String::new(),
+        (_, some) if some == all.len() => format!(" None of them lasts {term} years."),
+        (_, 1) => format!(" One of them does not last {term} years."),
+        (_, some) => format!(" {some} of them do not last {term} years."),
+    }
 }
 
 /// Returns the number of candidates that meet the limits, of how many, and the limits.
@@ -217,7 +273,7 @@ fn none_meets(request: &Request, answer: &Answer) -> String {
         true => format!("None of {all} stays within"),
         false => format!("None of {all} is known to stay within"),
     };
-    shortest_that_fits([
+    first_that_fits([
         format!("{none} {}.{nearest}", limits(request)),
         format!("{none} all limits.{nearest}"),
         format!("{none} all limits."),
@@ -290,6 +346,21 @@ fn others(request: &Request, answer: &Answer, by: Measure) -> Option<String> {
     });
     let others: Vec<String> = others.collect();
     (!others.is_empty()).then(|| format!("Otherwise {}.", others.join("; ")))
+}
+
+/// Returns a note on pools that kept much of what was written in memory.
+fn in_memory(answer: &Answer) -> Option<String> {
+    let known = answer.candidates.iter();
+    let known = known.filter_map(|one| Some((one, one.stays_in_memory?)));
+    let (one, share) = known
+        .filter(|(_, share)| *share > IN_MEMORY)
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(format!(
+        "Short of a steady state: {} of the writes stayed in the memory of {} while they were counted, so its drives take less \
+         (--runtime runs longer).",
+        percent(Some(share)),
+        one.drive
+    ))
 }
 
 /// Returns a note on write buffers that the runs did not fill.

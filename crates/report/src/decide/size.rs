@@ -7,28 +7,37 @@ use text::digits::{
 };
 use text::terminal::{Width, folded, paragraph, plain, right};
 
+use super::headline::{in_lines, named};
+use super::life::early_end;
 use super::{document, known_and_again, percent, range, reading_within, seeds};
 
-/// Returns the hit ratio of a cache of this size, compared with the largest tried size.
-fn hits(row: &Row, last: &Row, request: &Request) -> String {
+/// Returns the hit ratio of a cache of this size, compared with the largest tried size; then, if main is slower than
+/// the trace, the hit ratio of requests in sequence.
+fn hits(row: &Row, last: &Row, request: &Request) -> Vec<String> {
     let simulated = row.hits.map(|hits| hits[0]);
+    let largest = match row.bytes == last.bytes {
+        true => String::from("the largest that was tried"),
+        false => format!(
+            "within 1 % of the largest tried, {}",
+            bytes_binary(last.bytes as f64)
+        ),
+    };
+    let found = format!(
+        "{} of cache hit {} of the bytes read, {largest} (from empty, {})",
+        bytes_binary(row.bytes as f64),
+        percent(simulated),
+        seeds(request.conditions.seed, request.conditions.seeds)
+    );
     let slower = row
         .hits_by_arithmetic
         .filter(|exact| simulated.is_some_and(|hits| hits + 0.05 < *exact));
-    let slower = slower.map_or_else(String::new, |exact| {
+    let slower = slower.map(|exact| {
         format!(
-            "; one request at a time it would be {}: what is still on its way from main is asked for again",
+            "with requests in sequence it would be {}: data still on its way from main is read again",
             percent(Some(exact))
         )
     });
-    format!(
-        "{} of cache hit {} of the bytes read, within 1 % of what the largest that was tried does, {} (simulated from an empty \
-         cache, {}){slower}",
-        bytes_binary(row.bytes as f64),
-        percent(simulated),
-        bytes_binary(last.bytes as f64),
-        seeds(request.conditions.seed, request.conditions.seeds)
-    )
+    std::iter::once(found).chain(slower).collect()
 }
 
 /// Returns the rule for a write buffer.
@@ -87,54 +96,69 @@ fn pressed(row: &Row) -> String {
 /// Returns the maximum use of a log.
 fn held(answer: &Answer) -> String {
     answer.most_held_bytes.map_or_else(String::new, |held| {
-        format!("holds at most {} and ", range(held, bytes_decimal))
+        format!(": it holds at most {}", range(held, bytes_decimal))
     })
 }
 
-/// Returns the answer, in one or two sentences.
-pub fn answer(request: &Request, answer: &Answer) -> String {
-    let mut said = Vec::new();
-    if let Some(rule) = &answer.rule {
-        said.push(format!(
-            "by the rule {} of log are enough for {} in",
-            bytes_decimal(rule.bytes),
-            megabytes_a_second(rule.inbound_mb_s)
-        ));
+/// Returns a line for each drive, then what did not fit into the lines.
+pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
+    let (mut firsts, mut others) = (Vec::new(), Vec::new());
+    for one in answers {
+        let name = named(&one.drive, one.model);
+        let mut lines = in_lines(&name, &parts(request, one)).into_iter();
+        firsts.extend(lines.next());
+        others.extend(lines);
     }
-    if let Some(rule) = &answer.buffer_rule {
-        said.push(buffer(rule, answer));
-    }
+    firsts.extend(others);
+    firsts
+}
+
+/// Returns the parts of the answer on one drive, the most important first.
+fn parts(request: &Request, answer: &Answer) -> Vec<String> {
     let is_log = answer.rows.iter().any(|row| row.never_full.is_some());
     let load = &answer.load.source;
-    said.push(match (is_log, answer.enough_bytes, answer.rows.last()) {
-        _ if answer.buffer_rule.is_some() => pressure(request, answer),
-        (true, Some(bytes), _) => format!(
-            "at {load} the log {}is never full from {} on (simulated, {})",
-            held(answer),
+    let seeds = seeds(request.conditions.seed, request.conditions.seeds);
+    let mut parts = match (is_log, answer.enough_bytes, answer.rows.last()) {
+        _ if answer.buffer_rule.is_some() => vec![pressure(request, answer)],
+        (true, Some(bytes), _) => vec![format!(
+            "at {load} the log is never full from {} on{} ({seeds})",
             bytes_binary(bytes as f64),
-            seeds(request.conditions.seed, request.conditions.seeds)
-        ),
-        (true, None, _) => format!("at {load} the log is full at each size that was tried"),
+            held(answer),
+        )],
+        (true, None, _) => vec![format!(
+            "at {load} the log is full at each size that was tried"
+        )],
         (false, Some(bytes), Some(last)) => {
             let row = answer.rows.iter().find(|row| row.bytes == bytes);
             hits(row.unwrap_or(last), last, request)
         }
-        (false, ..) => String::from("the drive is smaller than the smallest cache that was tried"),
+        (false, ..) => vec![String::from(
+            "the drive is smaller than the smallest cache that was tried",
+        )],
+    };
+    let met = (!request.slo.limits.is_empty()).then(|| met(request, answer));
+    let worn = early_end(answer.first_end.as_ref(), &answer.drive);
+    let rule = answer.rule.as_ref().map(|rule| {
+        format!(
+            "by the rule {} are enough for {} in",
+            bytes_decimal(rule.bytes),
+            megabytes_a_second(rule.inbound_mb_s)
+        )
     });
-    if !request.slo.limits.is_empty() {
-        said.push(match answer.meets_bytes {
-            Some(bytes) => format!(
-                "{} is met from {} on",
-                request.slo.text(),
-                match answer.buffer_rule {
-                    Some(_) => bytes_decimal(bytes as f64),
-                    None => bytes_binary(bytes as f64),
-                }
-            ),
-            None => format!("{} is not met with the largest", request.slo.text()),
-        });
+    let buffer = answer.buffer_rule.as_ref().map(|rule| buffer(rule, answer));
+    let important = [met, worn, rule, buffer].into_iter().flatten();
+    parts.splice(1..1, important);
+    parts
+}
+
+/// Returns the size from which the limits are met.
+fn met(request: &Request, answer: &Answer) -> String {
+    let slo = request.slo.text();
+    match (answer.meets_bytes, &answer.buffer_rule) {
+        (Some(bytes), Some(_)) => format!("{slo} is met from {} on", bytes_decimal(bytes as f64)),
+        (Some(bytes), None) => format!("{slo} is met from {} on", bytes_binary(bytes as f64)),
+        (None, _) => format!("{slo} is not met with the largest"),
     }
-    format!("{}: {}.", answer.drive, said.join("; "))
 }
 
 /// Returns a table with a line for each size.

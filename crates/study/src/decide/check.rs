@@ -110,6 +110,8 @@ pub struct BySeed {
     pub reading: Reading,
     /// The least and the greatest; null if some seed has too few I/Os.
     pub by_seed: Option<[f64; 2]>,
+    /// Whether some seed meets the limit and another one misses it.
+    pub depends_on_seed: bool,
 }
 
 impl Check {
@@ -225,6 +227,9 @@ fn by_seed(limit: &Limit, outcomes: &[Outcome]) -> BySeed {
     BySeed {
         reading,
         by_seed: values.and_then(|values| ends(&values)),
+        depends_on_seed: [true, false]
+            .iter()
+            .all(|met| seeds.iter().any(|seed| seed.met == Some(*met))),
     }
 }
 
@@ -277,6 +282,7 @@ fn act(
                 most.map(|most| rounded(1.0 - most / limit)),
             ),
             by_seed,
+            depends_on_seed: by_seed.is_some_and(|[least, most]| least < limit && most >= limit),
         }
     };
     let mut found: Vec<BySeed> = LIMITS.into_iter().map(share).collect();
@@ -290,6 +296,7 @@ fn act(
             None,
         ),
         by_seed: None,
+        depends_on_seed: passed > 0 && passed < all.len(),
     });
     Ok(found)
 }

@@ -29,6 +29,12 @@ const SMALL: u64 = 16 << 30;
 const PIECES: u64 = 400;
 /// Maximum number of written pieces: one capacity.
 const MOST: usize = 400;
+/// Maximum number of pieces of random writes, which reach the steady state of a drive with much spare area late: four
+/// capacities.
+const MOST_RANDOM: usize = 4 * MOST;
+/// Random writes are steady when two successive windows of this many pieces differ by less than this share, after at
+/// least this many pieces: until then, much of the drive is still as the fill left it.
+const STEADY: (usize, f64, usize) = (100, 0.02, 3 * MOST);
 /// Number of pieces whose median is the initial rate.
 const FIRST: usize = 4;
 /// Number of pieces over which a rate is computed.
@@ -81,10 +87,13 @@ pub struct Filled {
     pub used_percent: u32,
     /// Initial rate in 10^6 bytes per second.
     pub fast_mb_s: [f64; 3],
-    /// The drop of the rate; null if some seed has none within one capacity of writes.
+    /// The drop of the rate; null if some seed has none within one capacity of sequential writes, or until random
+    /// writes are steady (at most four capacities).
     pub falls_off: Option<FallsOff>,
     /// Maximum 10^9 bytes written.
     pub written_gb: f64,
+    /// Rate of the last pieces in 10^6 bytes per second.
+    pub last_mb_s: [f64; 3],
     /// Rate by bytes written, for the first seed.
     pub curve: Vec<Piece>,
 }
@@ -176,7 +185,10 @@ impl Writing<'_> {
         let mut written: Written = Vec::new();
         let mut idle = idle;
         let mut at = None;
-        while written.len() < most && at.is_none_or(|at| written.len() < at + after) {
+        let random = self.request.random;
+        let steady = |written: &Written| random && is_steady(written);
+        while written.len() < most && at.map_or(!steady(&written), |at| written.len() < at + after)
+        {
             written.push(self.write(idle)?);
             idle = Span::ZERO;
             at = at.or_else(|| falls_off(&written));
@@ -200,6 +212,16 @@ fn first_rate(written: &[(f64, f64)]) -> f64 {
         .collect();
     first.sort_by(f64::total_cmp);
     first[first.len() / 2]
+}
+
+/// Checks whether the rate no longer changes.
+fn is_steady(written: &[(f64, f64)]) -> bool {
+    let (pieces, share, least) = STEADY;
+    if written.len() < least {
+        return false;
+    }
+    let (earlier, last) = written[written.len() - 2 * pieces..].split_at(pieces);
+    (rate(earlier) / rate(last) - 1.0).abs() < share
 }
 
 /// Returns the first piece of the last window, if that window is slow.
@@ -344,6 +366,7 @@ fn filled(
         false => (capacity as f64 * share) as u64 / block * block,
     };
     let most = match has_flash(small) {
+        true if request.random => MOST_RANDOM,
         true => MOST,
         // In the models of other media, nothing reduces the rate.
         false => AFTER,
@@ -410,6 +433,9 @@ fn figures(used: u32, all: &[Run], scale: f64) -> Filled {
         fast_mb_s: figure(&|written, _| first_rate(written) * 1e-6),
         falls_off,
         written_gb: rounded(most.fold(0.0, f64::max) * 1e-9),
+        last_mb_s: figure(&|written, _| {
+            rate(&written[written.len().saturating_sub(STEADY.0)..]) * 1e-6
+        }),
         curve: curve(&all[0].written, scale),
     }
 }
@@ -501,6 +527,17 @@ mod tests {
         let mut once = steady;
         once[59].1 = 2.0;
         assert_eq!(falls_off(&once), None);
+    }
+
+    #[test]
+    fn random_writes_are_steady_when_their_rate_no_longer_changes() {
+        let slower = |piece: usize| (100.0, 1.0 + piece as f64 * 1e-3);
+        let falling: Written = (0..3 * MOST).map(slower).collect();
+        assert!(!is_steady(&falling));
+        let mut flat = falling;
+        flat.extend([(100.0, 1.4); 200]);
+        assert!(is_steady(&flat));
+        assert!(!is_steady(&flat[MOST..]), "less than three capacities");
     }
 
     #[test]

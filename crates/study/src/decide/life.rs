@@ -270,6 +270,28 @@ pub fn of_outcomes(
     }
 }
 
+/// The part of a drive or pool that reaches its rated endurance first.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FirstEnd {
+    /// Name of the member of a pool; null for a drive.
+    pub member: Option<String>,
+    /// Years until its rated bytes are written.
+    pub years: f64,
+}
+
+/// Returns the part that reaches its rated endurance first at the rate of these runs; `None` without a rating or
+/// without writes.
+pub fn first_end(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<FirstEnd> {
+    let life = of_outcomes(drive, None, 1.0, Some(outcomes));
+    let parts = life.parts.iter();
+    let known = parts.filter_map(|part| Some((part, part.years_to_rating()?)));
+    let (part, years) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(FirstEnd {
+        member: (life.parts.len() > 1).then(|| part.name.clone()),
+        years,
+    })
+}
+
 /// Write rates of one run: bytes per second of the host, and of the medium caused by them.
 #[derive(Clone, Copy)]
 struct Wear {

@@ -15,15 +15,17 @@ use std::collections::BTreeMap;
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
-use model::Span;
 use model::media::Precondition;
+use model::{Gauge, Span};
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
+use super::life::{self, FirstEnd};
 use super::load::{Height, Pattern, rates};
 use super::pauses;
 use super::slo::{Figure, Of, Slo};
 use super::tally::{self, Reading, Tally, Wait};
+use super::work;
 use crate::review::results::{Measurement, rounded};
 
 /// Ratio of two adjacent arrival rates.
@@ -79,6 +81,12 @@ pub struct Answer {
     pub open: Highest,
     /// Highest load in closed loop.
     pub closed: Highest,
+    /// When its rated endurance is reached at the highest load in open loop; null without a rating, without writes, or
+    /// if no load is within the limits.
+    pub first_end: Option<FirstEnd>,
+    /// For a pool with an intent log: the share of the writes that is still in memory at the end of the runs at that
+    /// load.
+    pub in_memory: Option<f64>,
 }
 
 impl Answer {
@@ -313,6 +321,20 @@ impl Runs<'_> {
                 .first()
                 .map_or(0, |outcome| outcome.threads.len() as u32),
         }
+    }
+
+    /// Returns the share of the writes that is still in a pool's memory at the end of the runs at this height.
+    fn in_memory(&self, height: Height) -> Option<f64> {
+        let share = |outcome: &&Outcome| {
+            let written =
+                Tally::of(&[*outcome]).written_bytes_a_second() * outcome.counted.seconds();
+            let dirty = outcome.gauge(Gauge::DirtyBytes).filter(|_| written > 0.0)?;
+            Some(rounded((dirty / written).min(1.0)))
+        };
+        let has_log = work::dirty_max_of(self.machine.drive()).is_some();
+        let outcomes = self.outcomes(height);
+        let shares = outcomes.iter().filter(|_| has_log).filter_map(share);
+        shares.max_by(f64::total_cmp)
     }
 
     /// Returns the outcomes of all seeds that ran at this height.
@@ -589,11 +611,18 @@ pub fn highest(
         // Some I/Os in flight stay within the limits, so a lower rate of arrivals may as well.
         open = runs.highest(&rates(runs.most * LOWEST, LOWEST, STEP), tell)?;
     }
+    let first_end = open.at.as_ref().and_then(|at| {
+        let outcomes: Vec<Outcome> = runs.outcomes(at.height).into_iter().cloned().collect();
+        life::first_end(drive, &outcomes)
+    });
+    let in_memory = open.at.as_ref().and_then(|at| runs.in_memory(at.height));
     Ok(Answer {
         drive: drive.id.clone(),
         model: known.grade.name(),
         model_text: known.text,
         open,
         closed,
+        first_end,
+        in_memory,
     })
 }

@@ -5,12 +5,13 @@
 use super::rate::Offered;
 
 /// Name and job file of each load.
-const NAMED: [(&str, &str); 11] = [
+const NAMED: [(&str, &str); 12] = [
     ("oltp", include_str!("loads/oltp.fio")),
     ("wal", include_str!("loads/wal.fio")),
     ("nfs-sync", include_str!("loads/nfs-sync.fio")),
     ("web", include_str!("loads/web.fio")),
     ("backup", include_str!("loads/backup.fio")),
+    ("jesd219", include_str!("loads/jesd219.fio")),
     ("kvcache", include_str!("loads/kvcache.fio")),
     ("checkpoint-save", include_str!("loads/checkpoint-save.fio")),
     (

@@ -6,7 +6,7 @@ pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
 /// Returns the expression of the pool with a drive in one of the [`PLACES`], and with `behind` as the rest. The drive
 /// `none` means an intent log without a log device, or the rest without a cache. Several drives below a write buffer
 /// are concatenated.
-pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
+fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
         ("slog", _) => format!("intent-log(main={behind}, log={drive})"),
@@ -19,9 +19,19 @@ pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     }
 }
 
+/// Returns the expression of the pool for which a drive is chosen or sized in one of the [`PLACES`]. Clients of a log
+/// write new files, unless they overwrite existing ones.
+pub fn of_clients(place: &str, drive: &str, behind: &str, overwrite: bool) -> String {
+    let pool = in_place(place, drive, behind);
+    match place == "slog" && !overwrite {
+        true => of_new_files(&pool),
+        false => pool,
+    }
+}
+
 /// Returns the pool with an empty intent log, so that clients write new files: nothing is read from the main pool to
 /// complete a partly overwritten record. Other pools are unchanged.
-pub fn of_new_files(expression: &str) -> String {
+fn of_new_files(expression: &str) -> String {
     let inside = expression.strip_prefix("intent-log(");
     match inside.and_then(|inside| inside.strip_suffix(')')) {
         Some(inside) => format!("intent-log({inside}; filled=false)"),
@@ -54,7 +64,11 @@ mod tests {
     fn new_files_are_written_to_an_intent_log_that_holds_none() {
         let main = "raidz(3*exos-x18-16tb; parity=1)";
         for drive in ["none", "p4801x-100"] {
-            let pool = of_new_files(&in_place("slog", drive, main));
+            let pool = of_clients("slog", drive, main, false);
+            assert_eq!(
+                of_clients("slog", drive, main, true),
+                in_place("slog", drive, main)
+            );
             let sheet = catalogue::drive(&pool).expect("an expression");
             let config = sheet.pool_config().expect("a pool");
             let mut tiers = config.tiers.iter();
@@ -65,6 +79,8 @@ mod tests {
             assert_eq!(filled, Some(false), "{pool}");
         }
         assert_eq!(of_new_files("p4801x-100"), "p4801x-100");
+        let cache = |overwrite| of_clients("read-cache", "a", "b", overwrite);
+        assert_eq!(cache(false), cache(true));
     }
 
     #[test]

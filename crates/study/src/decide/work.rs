@@ -2,13 +2,14 @@
 //!
 //! A decision needs the steady behaviour of a load, not its full length. So each job runs for a limited time
 //! ([`Load::at_most`], longer on slow drives), and answers state that. Traces run whole, since their load changes over
-//! time.
+//! time. Writes that are not synchronous first fill the memory of a pool with an intent log: their time is then counted
+//! from when it is full.
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work};
-use model::Span;
-use model::media::Precondition;
+use lab::{GoOn, Lab, Machine, Outcome, Scenario, Start, TraceReplay, Work, to_the_end};
+use model::media::{DriveConfig, Precondition};
 use model::tier::Kind;
+use model::{Gauge, Span};
 use serde::Serialize;
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
@@ -17,6 +18,8 @@ use workload::replay::Beyond;
 
 use super::rate::{self, Offered};
 use super::slo::Slo;
+use super::syncs::Syncs;
+use super::tally::Tally;
 use crate::review::{Workload, Yours};
 
 /// Default maximum of the counted time of a job.
@@ -27,14 +30,54 @@ pub const OF_A_LOG: Span = Span::from_ms(15_000);
 /// Returns the maximum counted time of a job on these drives: for pools with an intent log, long enough for main to
 /// receive transaction groups.
 pub fn counted_for<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
-    let has_log = |sheet: &DriveSheet| {
-        let tiers = sheet.pool_config().map(|config| &config.tiers);
-        tiers.is_some_and(|all| all.iter().any(|it| matches!(it.kind, Kind::IntentLog(_))))
-    };
-    match drives.any(has_log) {
+    match drives.any(|sheet| dirty_max(sheet).is_some()) {
         true => OF_A_LOG,
         false => USUAL,
     }
+}
+
+/// Returns the maximum bytes that a pool with an intent log holds in memory; `None` for other pools and drives.
+fn dirty_max(sheet: &DriveSheet) -> Option<u64> {
+    dirty_max_of(&sheet.config)
+}
+
+/// As [`dirty_max`], of a drive's configuration.
+pub(super) fn dirty_max_of(config: &DriveConfig) -> Option<u64> {
+    let DriveConfig::Pool(pool) = config else {
+        return None;
+    };
+    let tiers = &pool.tiers;
+    let logs = tiers.iter().filter_map(|tier| match &tier.kind {
+        Kind::IntentLog(config) => Some(config.dirty_max()),
+        _ => None,
+    });
+    logs.reduce(|sum, bytes| sum + bytes)
+}
+
+/// Share of the writes that may stay in memory in the counted time: above it, a rate says little on the drives.
+pub const IN_MEMORY: f64 = 0.1;
+/// Maximum time until the memory of a pool is full, which is not counted.
+const FILLING: Span = Span::from_ms(60_000);
+/// Interval at which the bytes in memory are read.
+const READ_EVERY: Span = Span::from_ms(100);
+
+/// Returns the share of the written bytes that stayed in the memory of a pool with an intent log during the counted
+/// time, for the run with the most; 0 if memory did not fill further, `None` for other drives.
+pub fn stays_in_memory(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<f64> {
+    dirty_max(drive)?;
+    let of = |outcome: &Outcome| {
+        let levels = outcome.over_time.of(Gauge::DirtyBytes)?;
+        let every = outcome.over_time.every.ns().max(1);
+        let counted = (outcome.counted.ns() / every) as usize;
+        let end = levels.last()?;
+        let begin = match levels.len().checked_sub(counted + 1) {
+            Some(index) => levels[index],
+            None => 0.0,
+        };
+        let written = Tally::of(&[outcome]).written_bytes_a_second() * outcome.counted.seconds();
+        Some(((end - begin) / written.max(1.0)).clamp(0.0, 1.0))
+    };
+    outcomes.iter().filter_map(of).max_by(f64::total_cmp)
 }
 
 /// Seeds, the state and the host of runs.
@@ -84,6 +127,15 @@ const RAMP: u64 = 4;
 /// I/Os beyond p99.
 const FEWEST: u64 = 4_000;
 const LONGER: u64 = 20;
+
+/// Length of the runs.
+#[derive(Clone, Copy, Default)]
+struct Length {
+    /// Maximum counted time of a job.
+    most: Option<Span>,
+    /// Minimum time before the counted one.
+    ramp: Span,
+}
 
 /// Checks whether there are too few reads, writes or syncs.
 fn is_short(outcomes: &[Outcome]) -> bool {
@@ -229,13 +281,19 @@ impl Load {
     }
 
     /// Returns the work, with no job counted for longer than `most`.
-    fn work(&self, most: Option<Span>) -> Work {
+    fn work(&self, Length { most, ramp }: Length) -> Work {
         match (&self.yours.workload, most) {
-            (Workload::Jobs(jobs), None) => Work::Jobs(jobs.clone()),
+            (Workload::Jobs(jobs), None) => {
+                let longer = |job: &Job| Job {
+                    ramp_time: job.ramp_time.max(ramp),
+                    ..job.clone()
+                };
+                Work::Jobs(jobs.iter().map(longer).collect())
+            }
             (Workload::Jobs(jobs), Some(most)) => {
                 let cut = |job: &Job| Job {
                     runtime: Some(job.runtime.map_or(most, |runtime| runtime.min(most))),
-                    ramp_time: job.ramp_time.min(Span::from_ns(most.ns() / RAMP)),
+                    ramp_time: job.ramp_time.min(Span::from_ns(most.ns() / RAMP)).max(ramp),
                     ..job.clone()
                 };
                 Work::Jobs(jobs.iter().map(cut).collect())
@@ -260,21 +318,56 @@ impl Load {
         go_on: GoOn<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let Some(most) = self.cut else {
-            return self.run_for(None, drive, conditions, lab, go_on);
+            let once = Length::default();
+            let outcomes = self.run_for(once, drive, conditions, lab, go_on)?;
+            return self.out_of_memory((once, outcomes), drive, conditions, lab);
+        };
+        let once = Length {
+            most: Some(most),
+            ..Length::default()
         };
         // It may run again, and then most of the work is still to come.
         let first = |share| go_on(share / (1 + LONGER) as f64);
-        let outcomes = self.run_for(Some(most), drive, conditions, lab, &first)?;
+        let outcomes = self.run_for(once, drive, conditions, lab, &first)?;
         if !is_short(&outcomes) {
-            return Ok(outcomes);
+            return self.out_of_memory((once, outcomes), drive, conditions, lab);
         }
         let again = |share| go_on((1.0 + share * LONGER as f64) / (1 + LONGER) as f64);
-        self.run_for(Some(most * LONGER), drive, conditions, lab, &again)
+        let longer = Length {
+            most: Some(most * LONGER),
+            ..once
+        };
+        self.run_for(longer, drive, conditions, lab, &again)
+    }
+
+    /// Returns these outcomes; if much of what was written stayed in memory, and no write waits for a log, the outcomes
+    /// of runs that are counted from when the memory is full.
+    fn out_of_memory(
+        &self,
+        (length, outcomes): (Length, Vec<Outcome>),
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        lab: &Lab,
+    ) -> Result<Vec<Outcome>, Problems> {
+        let stays = stays_in_memory(drive, &outcomes).filter(|share| *share > IN_MEMORY);
+        let (Some(share), Some(dirty)) = (stays, dirty_max(drive)) else {
+            return Ok(outcomes);
+        };
+        if self.is_trace() || !Syncs::of(self).needs_no_log() {
+            return Ok(outcomes);
+        }
+        let rates = outcomes
+            .iter()
+            .map(|one| Tally::of(&[one]).written_bytes_a_second());
+        let fills = share * rates.fold(0.0, f64::max);
+        let ramp = Span::from_seconds(dirty as f64 / fills.max(1.0)).min(FILLING);
+        let longer = Length { ramp, ..length };
+        self.run_for(longer, drive, conditions, lab, &to_the_end)
     }
 
     fn run_for(
         &self,
-        most: Option<Span>,
+        length: Length,
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
@@ -282,9 +375,12 @@ impl Load {
     ) -> Result<Vec<Outcome>, Problems> {
         let machine = Machine::new(drive, &conditions.host);
         let scenario = |seed: u64| {
-            let work = self.work(most);
+            let work = self.work(length);
             let mut scenario = Scenario::new(machine.clone(), conditions.state, work, seed);
             scenario.warm_seed = Some(conditions.seed);
+            if dirty_max(drive).is_some() && !self.is_trace() {
+                scenario.series_every = READ_EVERY;
+            }
             scenario
         };
         let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);

@@ -28,6 +28,7 @@ pub(in crate::decide) fn of(
         usd,
         usd_in_all: usd,
         buffer_full_seconds: None,
+        stays_in_memory: None,
         promise: None,
         parts: Vec::new(),
         completes: None,

@@ -28,6 +28,7 @@ use serde::Serialize;
 use text::problem::Problems;
 use workload::trace::Trace;
 
+use super::life::{self, FirstEnd};
 use super::slo::{Figure, Limit, Of, Slo};
 use super::spread;
 use super::tally::{Reading, Tally};
@@ -101,6 +102,9 @@ pub struct Answer {
     pub logged_mb_s: Option<f64>,
     /// For a log: maximum bytes that the largest log held: mean, least and greatest of the seeds.
     pub most_held_bytes: Option<[f64; 3]>,
+    /// For a log or a read cache: when the first drive of the pool reaches its rated endurance at this load, with the
+    /// largest size; null without a rating or without writes.
+    pub first_end: Option<FirstEnd>,
     /// Results by size.
     pub rows: Vec<Row>,
     /// The smallest size at and above which all tried sizes are sufficient: never full, writes never delayed, or no
@@ -184,6 +188,7 @@ pub fn log(
     let enough = since(&rows, |row| row.never_full == Some(true));
     Ok(Answer {
         most_held_bytes: Some(spread(largest.iter().map(held))),
+        first_end: life::first_end(pool, &largest),
         rule: request.inbound.map(|inbound| rule(&config, inbound)),
         logged_mb_s: logged.map(|rate| rounded(rate * 1e-6)),
         ..answer(drive, pool, request, rows, enough)
@@ -239,6 +244,7 @@ pub fn read_cache(
         return Err(Problems::whole(&trace.origin, "the trace reads nothing"));
     }
     let mut rows = Vec::new();
+    let mut first_end = None;
     for halvings in (0..CACHES).rev() {
         let bytes = (touched >> halvings).next_multiple_of(u64::from(config.line));
         if bytes > whole {
@@ -246,6 +252,7 @@ pub fn read_cache(
         }
         let tell = part_of(go_on, CACHES - 1 - halvings, CACHES);
         let outcomes = run(pool, (tier, 0), bytes, (request, lab), &tell)?;
+        first_end = life::first_end(pool, &outcomes);
         let hit = |outcome: &Outcome| {
             let of = |gauge| outcome.gauge(gauge).unwrap_or(0.0);
             let (hit, missed) = (of(Gauge::HitBytes), of(Gauge::MissBytes));
@@ -260,7 +267,10 @@ pub fn read_cache(
     let hits = |row: &Row| row.hits.map_or(0.0, |[mean, ..]| mean);
     let best = rows.last().map_or(0.0, hits);
     let enough = since(&rows, |row| hits(row) + WORTH >= best);
-    Ok(answer(drive, pool, request, rows, enough))
+    Ok(Answer {
+        first_end,
+        ..answer(drive, pool, request, rows, enough)
+    })
 }
 
 fn answer(
@@ -281,6 +291,7 @@ fn answer(
         buffer_rule: None,
         logged_mb_s: None,
         most_held_bytes: None,
+        first_end: None,
         enough_bytes: enough,
         meets_bytes: limited.then(|| since(&rows, |row| row.meets)).flatten(),
         rows,

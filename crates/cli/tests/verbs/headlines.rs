@@ -1,0 +1,128 @@
+//! First lines of the deciding subcommands: short, and about the same drive whatever the seed.
+
+use std::collections::BTreeSet;
+
+use crate::rig::{drivelab, drivelab_in, text};
+
+/// Maximum characters of a first line.
+const LENGTH: usize = 160;
+
+/// A pool whose expression is longer than a first line may be.
+const POOL: &str = "intent-log(main=concat(raidz(3*exos-x18-16tb; parity=1), raidz(3*exos-x18-16tb; parity=1)), log=mirror(2*p4801x-100))";
+
+/// Returns the lines before the first table.
+fn answers(args: &[&str]) -> Vec<String> {
+    let output = drivelab(args);
+    assert_ne!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let lines = text(&output.stdout).lines();
+    lines
+        .take_while(|line| !line.is_empty())
+        .map(String::from)
+        .collect()
+}
+
+/// Returns the first line.
+fn first_line(args: &[&str]) -> String {
+    let lines = answers(args);
+    let first = lines.first().expect("an answer").clone();
+    assert!(first.chars().count() <= LENGTH, "{args:?}: {first}");
+    first
+}
+
+fn words(command: &str) -> Vec<&str> {
+    command.split(' ').collect()
+}
+
+#[test]
+fn first_lines_are_short() {
+    let many = "p4800x-375 950pro-256 d7-p5600-1600 p4610-1600 sas-ssd-800 wd6001fzwx 9100max-2400 p3700-1600";
+    let quick = "--seeds 1 --runtime 2ms";
+    for command in [
+        format!("life {many}"),
+        format!("life {many} --load oltp {quick}"),
+        format!("life {many} --writes 3GB/s --seeds 1"),
+        format!("choose {many} --load oltp {quick}"),
+        format!("choose {many} --load oltp {quick} --by years"),
+        format!("choose {many} --load oltp {quick} --slo p99<1us,read.p99.9<2us,iops>10"),
+        format!("choose {many} --load web {quick} --rate 500 --slo read.p99<100ms"),
+        format!("choose {many} --load oltp {quick} --like p4800x-375"),
+        format!("check etcd {many} --seeds 1"),
+        format!("check kafka p4800x-375 950pro-256 --seeds 1"),
+        String::from(
+            "max p4800x-375 p4610-1600 --slo p99<1ms,read.p99<900us,iops>10M --seeds 1 --ios 5000",
+        ),
+        String::from(
+            "max p4800x-375 --rw randwrite --slo p99<1us,write.p99<1us --seeds 1 --ios 5000",
+        ),
+        String::from(
+            "size slog p4801x-100 --main 950pro-256 --load wal --seeds 1 --slo p99<1us --inbound 10GbE --runtime 1s",
+        ),
+    ] {
+        let lines = answers(&words(&command));
+        let drives = match command.starts_with("life") {
+            true => 8,
+            false => 1,
+        };
+        for line in &lines[..drives] {
+            assert!(line.chars().count() <= LENGTH, "{command}: {line}");
+        }
+    }
+    for rest in [
+        "--load oltp --seeds 1 --runtime 2ms",
+        "--load wal --seeds 1 --runtime 2ms",
+    ] {
+        first_line(&[&["life", POOL], &words(rest)[..]].concat());
+        first_line(&[&["choose", POOL, "950pro-256"], &words(rest)[..]].concat());
+    }
+}
+
+#[test]
+fn the_first_line_on_a_run_names_what_bound_it() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let run = "run p4800x-375 --power-limit 12W --name=a-run-with-quite-a-long-name-of-its-own --rw=randwrite --bs=4k \
+               --ioengine=libaio --direct=1 --iodepth=64 --time_based --runtime=50ms --output-format=json --output=r.json";
+    let output = drivelab_in(folder.path(), &run.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = folder.path().join("r.json").display().to_string();
+    for drive in [None, Some("p4800x-375")] {
+        let args: Vec<&str> = ["explain", &file]
+            .into_iter()
+            .chain(drive)
+            .chain(["--seeds", "1"])
+            .collect();
+        let first = first_line(&args);
+        assert!(first.contains(": bound by "), "{first}");
+        let explained = first.contains("explained by") || first.contains("agrees");
+        assert_eq!(explained, drive.is_some(), "{first}");
+    }
+}
+
+/// Returns the drives that a first line names, of these.
+fn named<'a>(line: &str, drives: &[&'a str]) -> BTreeSet<&'a str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words: BTreeSet<&str> = line.split(|c| !is_part(c)).collect();
+    drives
+        .iter()
+        .copied()
+        .filter(|drive| words.contains(drive))
+        .collect()
+}
+
+/// With other seeds the line names the same drive, or the same drives that the runs do not tell apart.
+#[test]
+fn a_choice_does_not_depend_on_the_seed() {
+    let drives = ["p4800x-375", "p3700-1600", "950pro-256", "d7-p5600-1600"];
+    for load in ["oltp", "web", "wal", "vector-search"] {
+        let of_seed = |seed: &str| {
+            let rest = ["--load", load, "--runtime", "50ms", "--seed", seed];
+            let line = first_line(&[&["choose"], &drives[..], &rest].concat());
+            (named(&line, &drives), line)
+        };
+        let (first, line) = of_seed("1");
+        assert!(!first.is_empty(), "{load}: {line}");
+        for seed in ["11", "21", "31"] {
+            let (others, other) = of_seed(seed);
+            assert_eq!(first, others, "{load}:\n{line}\n{other}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! First lines of answers: the verdict on a drive, with its strongest caveat, in at most [`LENGTH`] characters.
+
+/// Maximum characters of a first line.
+pub const LENGTH: usize = 160;
+
+/// Maximum characters of a name in a first line; expressions of pools may be longer.
+const NAME: usize = 48;
+
+/// Checks whether a text is short enough for a first line.
+pub(super) fn fits(text: &str) -> bool {
+    text.chars().count() <= LENGTH
+}
+
+/// Returns the first of these texts that fits; if none does, the beginning of the last.
+pub(super) fn first_that_fits(texts: impl IntoIterator<Item = String>) -> String {
+    let mut last = String::new();
+    for text in texts {
+        if fits(&text) {
+            return text;
+        }
+        last = text;
+    }
+    cut(&last, LENGTH)
+}
+
+/// Returns a name for a first line; a long expression of a pool is cut.
+pub(super) fn short(name: &str) -> String {
+    cut(name, NAME)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() <= most {
+        true => text.to_owned(),
+        false => {
+            let begin: String = text.chars().take(most - 1).collect();
+            format!("{}…", begin.trim_end())
+        }
+    }
+}
+
+/// Returns a note after the name of a drive whose model no measurement tests, by its support level.
+pub(super) fn untested(model: &str) -> &'static str {
+    match model {
+        "data sheet" => " (model from its data sheet)",
+        "a guess" => " (model a guess)",
+        "not judged yet" => " (model not judged yet)",
+        _ => "",
+    }
+}
+
+/// Returns a name with the note of [`untested`].
+pub(super) fn named(drive: &str, model: &str) -> String {
+    format!("{}{}", short(drive), untested(model))
+}
+
+/// Returns names as a list: the first `shown` of them, and the number of the others.
+pub(super) fn some_of(names: &[String], shown: usize) -> String {
+    let shown = shown.clamp(1, names.len().max(1));
+    let listed: Vec<&str> = names.iter().take(shown).map(String::as_str).collect();
+    match names.len() - shown.min(names.len()) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+/// Returns parts of a sentence on a drive as lines of whole parts: as many as fit into the first, then the others.
+pub(super) fn in_lines(name: &str, parts: &[String]) -> Vec<String> {
+    let whole = |parts: &[String]| format!("{name}: {}.", parts.join("; "));
+    let first = (1..=parts.len())
+        .rev()
+        .find(|&count| fits(&whole(&parts[..count])));
+    let (first, rest) = parts.split_at(first.unwrap_or(1).min(parts.len()));
+    let both = [first, rest].into_iter().filter(|parts| !parts.is_empty());
+    let mut lines: Vec<String> = both.map(whole).collect();
+    if let Some(line) = lines.first_mut() {
+        *line = cut(line, LENGTH);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_line_is_never_longer() {
+        let long = "a ".repeat(200);
+        let line = first_that_fits([long.clone(), format!("b {long}")]);
+        assert!(line.starts_with("b a") && line.ends_with('…'), "{line}");
+        assert!(fits(&line));
+        assert_eq!(
+            first_that_fits([long.clone(), String::from("short")]),
+            "short"
+        );
+        assert!(short(&long).chars().count() <= NAME);
+        let lines = in_lines("x", &[long.clone(), long]);
+        assert_eq!(lines.len(), 2);
+        assert!(fits(&lines[0]), "{}", lines[0]);
+    }
+
+    #[test]
+    fn names_that_do_not_fit_are_counted() {
+        let names = ["a", "b", "c"].map(String::from);
+        assert_eq!(some_of(&names, 3), "a, b, c");
+        assert_eq!(some_of(&names, 9), "a, b, c");
+        assert_eq!(some_of(&names, 1), "a and 2 more");
+        let parts = ["one", "two"].map(String::from);
+        assert_eq!(in_lines("x", &parts), ["x: one; two."]);
+    }
+}

@@ -340,18 +340,17 @@ pub fn candidate(
     let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
     let years = rated.min_by(f64::total_cmp);
     let each: Vec<Tally> = outcomes.iter().map(|one| Tally::of(&[one])).collect();
-    let limits = request.slo.limits.iter();
     let reading = |limit| {
         let seeds = each.iter().map(|seed| seed.reading(limit, years));
         of_all_seeds(tally.reading(limit, years), seeds)
     };
-    let mut readings: Vec<Reading> = limits.map(reading).collect();
+    let mut readings: Vec<Reading> = request.slo.limits.iter().map(reading).collect();
     let completes = completes(&request.load, &outcomes);
     let keeps_up = completes.is_none_or(|it| it.keeps_up);
     offered_rates(request, keeps_up, &mut readings);
     let rates = outcomes.iter().map(super::rate_of);
-    let (least, most) = rates.fold((f64::INFINITY, 0.0), |(least, most), rate| {
-        (f64::min(least, rate), f64::max(most, rate))
+    let (least, most) = rates.fold((f64::INFINITY, 0.0), |ends: (f64, f64), rate| {
+        (ends.0.min(rate), ends.1.max(rate))
     });
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();

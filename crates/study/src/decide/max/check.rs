@@ -1,0 +1,68 @@
+//! Checks of the input of a search for the highest load, independently of the drive.
+
+use text::problem::{Place, Problem, Problems};
+
+use super::super::slo::{Figure, Of};
+use super::{FEWEST, Request, ios_for_one_beyond};
+
+/// Checks the request, independently of the drive.
+///
+/// # Errors
+/// All problems at once.
+pub fn check(request: &Request) -> Result<(), Problems> {
+    let mut problems = request.pattern.check().err().unwrap_or_default();
+    let needed = FEWEST * ios_for_one_beyond(request);
+    if let Some(ios) = request.ios.filter(|ios| (*ios as f64) < needed) {
+        problems.0.push(Problem {
+            origin: String::from("command line"),
+            place: Place::Whole,
+            what: format!(
+                "--ios {ios}: too few to know p{} of the rarer direction",
+                request.slo.deepest().unwrap_or(99.0)
+            ),
+            help: Some(format!("at least {:.0}", libm::ceil(needed))),
+        });
+    }
+    if request.slo.ceilings().next().is_none() {
+        problems.0.push(Problem {
+            origin: String::from("--slo"),
+            place: Place::Whole,
+            what: String::from("no limit that more load can break"),
+            help: Some(String::from("add a latency or watts, such as p99<1ms")),
+        });
+    }
+    for limit in &request.slo.limits {
+        let (there, what) = match limit.of {
+            Of::All => continue,
+            Of::Read => (request.pattern.reads(), "reads"),
+            Of::Write => (request.pattern.writes(), "writes"),
+            Of::Sync => (request.pattern.syncs(), "syncs"),
+        };
+        if !there {
+            problems.0.push(Problem {
+                origin: String::from("--slo"),
+                place: Place::Whole,
+                what: format!("{}: the load has no {what}", limit.text),
+                help: Some(String::from(
+                    "leave it out, or change the load: --rw, --rwmixread, --fio fsync=1",
+                )),
+            });
+        }
+    }
+    let years = request
+        .slo
+        .limits
+        .iter()
+        .find(|limit| limit.figure == Figure::Years);
+    if years.is_some() {
+        problems.0.push(Problem {
+            origin: String::from("--slo"),
+            place: Place::Whole,
+            what: String::from("years: `max` does not look at wear"),
+            help: Some(String::from(
+                "`drivelab life` does, and `drivelab choose` takes years as a limit",
+            )),
+        });
+    }
+    problems.or(())
+}

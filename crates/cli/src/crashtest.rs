@@ -1,6 +1,7 @@
 //! `drivelab crashtest`: images that a power cut can leave of recorded writes, and whether a program survives them.
 
 mod check;
+mod guest;
 mod record;
 mod shown;
 mod source;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use crash::name::Name;
 use crash::search::{Class, Judgement, Limits, NoReport, judge, search};
-use crash::{Log, Lost, Walk};
+use crash::{Lost, Walk};
 use model::Span;
 use text::problem::Problems;
 
@@ -23,6 +24,8 @@ use crate::output;
 use crate::seed::SeedArg;
 use crate::stop::Stop;
 use check::{CheckCommand, Checker};
+pub(crate) use guest::first_process;
+use guest::{GuestChecks, Kernel};
 use record::Recording;
 use source::Source;
 
@@ -31,7 +34,10 @@ use source::Source;
 #[command(after_help = "\
 Examples:
   drivelab crashtest 950pro-256 --check 'python3 check.py' -- python3 orders.py
-  drivelab crashtest 950pro-256 --size 1G --keep-log run.dlog --list -- ./load.sh
+  drivelab crashtest 950pro-256 --fs xfs --keep-log run.dlog --check ./check.sh -- ./load.sh
+  drivelab crashtest 950pro-256 --size 1G --before 'initdb -D $DRIVELAB_DIR/pg' --user postgres \
+      --check ./pg-check.sh --limit 60s --budget 10min -- ./pg-load.sh
+  drivelab crashtest 950pro-256 --fs none --list -- python3 nbd-client.py
 
   drivelab serve 950pro-256 --nbd unix:d.sock --size 64M --control c.sock --record run.dlog
   drivelab crashtest --from run.dlog --list                      moments, and images at each
@@ -42,11 +48,13 @@ Examples:
   drivelab crashtest --from run.dlog --write-log-writes run.log
   drivelab crashtest --from-log-writes run.log --base before.img --list
 
-PROGRAM runs once. DRIVELAB_URI is the NBD URI of the drive. PROGRAM writes a token and a newline to the file DRIVELAB_ACKS \
-after each operation that must survive from then on, and to DRIVELAB_TRIES before it begins an operation. Its output is \
-printed only if it fails.
+PROGRAM runs once, in a Linux guest that needs no privileges. DRIVELAB_DIR is the folder on the drive; all other files are \
+the caller's, read-only. With --fs none, PROGRAM runs without a guest and uses the drive at the NBD URI DRIVELAB_URI. PROGRAM \
+writes a token and a newline to the file DRIVELAB_ACKS after each operation that must survive from then on, and to \
+DRIVELAB_TRIES before it begins an operation. Its output is printed only if it fails.
 
-The checker runs once for each image, by `sh -c`. DRIVELAB_DEVICE is a file with the image, which it may change. \
+The checker runs once for each image, by `sh -c`, in a guest that has mounted the image at DRIVELAB_DIR. With --fs none, and \
+for logs of `serve --record`, it runs without a guest, and DRIVELAB_DEVICE is a file with the image, which it may change. \
 DRIVELAB_ACKS and DRIVELAB_TRIES are files with tokens, one a line: those that were acknowledged, and those that were \
 begun, before the power cut. DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
@@ -63,7 +71,32 @@ pub(crate) struct Args {
     #[arg(last = true, value_name = "PROGRAM", requires = "served")]
     program: Vec<OsString>,
 
-    /// Size of the drive that PROGRAM has [default: 64M]
+    /// File system on the drive: PROGRAM and the checker run in guests that mount it; none: they use the drive itself
+    /// [default: ext4; of a log: that of its recording]
+    #[arg(long, value_enum, value_name = "FS")]
+    fs: Option<Fs>,
+
+    /// Mount options, separated by commas
+    #[arg(long, value_name = "OPTIONS", requires = "served")]
+    mount: Option<String>,
+
+    /// Whether the guest writes data that was not synchronized soon, or as late as possible
+    #[arg(long, value_enum, default_value = "lazy")]
+    writeback: Writeback,
+
+    /// Command that runs before PROGRAM, by `sh -c`, and is not recorded
+    #[arg(long, value_name = "CMD", requires = "served")]
+    before: Option<String>,
+
+    /// User that runs PROGRAM and the checker in the guest, and owns DRIVELAB_DIR [default: root of the guest]
+    #[arg(long, value_name = "NAME", requires = "served")]
+    user: Option<String>,
+
+    /// Kernel of the guest [default: DRIVELAB_GUEST_KERNEL, or the one that `cargo xtask guest` has built]
+    #[arg(long, value_name = "FILE")]
+    guest_kernel: Option<PathBuf>,
+
+    /// Size of the drive that PROGRAM has [default: 256M; 512M for xfs, 64M without a file system]
     #[arg(long, value_name = "SIZE", value_parser = crate::serve::size, requires = "served")]
     size: Option<u64>,
 
@@ -133,6 +166,24 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     seed: SeedArg,
+}
+
+/// File system of the guest.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Fs {
+    Ext4,
+    Xfs,
+    /// No guest and no file system
+    None,
+}
+
+/// When the guest writes data that no program has synchronized.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Writeback {
+    /// Not before it must: what was not synchronized is lost
+    Lazy,
+    /// After 10 ms, in any order
+    Eager,
 }
 
 /// How a write may be torn.
@@ -259,7 +310,7 @@ fn judge_one(
     command: &str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut checker = checker(args, &source.log, command, None)?;
+    let mut checker = checker(args, source, command, None)?;
     let judged = judge(walk, lost, &mut checker).map_err(Failure::Failed)?;
     shown::image(source, walk, lost, out)?;
     match judged {
@@ -275,17 +326,25 @@ fn judge_one(
 
 fn checker<'a>(
     args: &'a Args,
-    log: &'a Log,
+    source: &'a Source,
     command: &'a str,
     stop: Option<&'a Stop>,
 ) -> Result<Checker<'a>, Failure> {
     let command = CheckCommand {
         command,
         limit: args.limit,
-        bytes: log.head.bytes,
+        bytes: source.log.head.bytes,
         seed: args.seed.seed,
     };
-    let checker = Checker::new(command, args.budget, stop);
+    let guests = match source.mount.clone() {
+        Some(mount) => {
+            let kernel = Kernel::find(args.guest_kernel.as_deref())?;
+            let checks = GuestChecks::new(kernel, mount);
+            Some(checks.map_err(|error| Failure::failed("the working directory", error))?)
+        }
+        None => None,
+    };
+    let checker = Checker::new(command, guests, args.budget, stop);
     checker.map_err(|error| Failure::failed("making a temporary folder", error))
 }
 
@@ -301,7 +360,7 @@ fn all_images(
         seed: args.seed.seed,
         ..Limits::default()
     };
-    let mut checker = checker(args, &source.log, command, Some(&stop))?;
+    let mut checker = checker(args, source, command, Some(&stop))?;
     let report = search(&source.log, source.how, limits, &mut checker);
     let seconds = checker.finish();
     let report = report.map_err(|why| match why {

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
+use super::guest::GuestChecks;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -37,6 +38,8 @@ pub(super) struct CheckCommand<'a> {
 /// Runs a command for each image.
 pub(super) struct Checker<'a> {
     command: CheckCommand<'a>,
+    /// Guests that mount the images; they end before their folders.
+    guests: Option<GuestChecks>,
     folder: TempDir,
     budget: Duration,
     begin: Instant,
@@ -47,11 +50,13 @@ pub(super) struct Checker<'a> {
 impl<'a> Checker<'a> {
     pub(super) fn new(
         command: CheckCommand<'a>,
+        guests: Option<GuestChecks>,
         budget: Duration,
         stop: Option<&'a Stop>,
     ) -> io::Result<Checker<'a>> {
         Ok(Checker {
             command,
+            guests,
             folder: super::temporary_folder()?,
             budget,
             begin: Instant::now(),
@@ -72,8 +77,10 @@ impl Check for Checker<'_> {
         let (folder, command) = (self.folder.path(), &self.command);
         let one = |case: &Case<'_>| {
             let thread = rayon::current_thread_index().unwrap_or_default();
-            let own = folder.join(thread.to_string());
-            let judged = command.judge(&own, case);
+            let judged = match &self.guests {
+                Some(guests) => guests.judge(command, folder, case),
+                None => command.judge(&folder.join(thread.to_string()), case),
+            };
             judged.map_err(|error| format!("checking image {}: {error}", case.name))
         };
         match cases {
@@ -120,15 +127,21 @@ impl CheckCommand<'_> {
             .process_group(0)
             .spawn()?;
         let Some(status) = ended(child, self.limit)? else {
-            let words = format!("did not end within {} s", self.limit.as_secs_f64());
-            return Ok(Judgement::Failed(Class::Hangs, words));
+            return Ok(hung(self.limit));
         };
         let (said, complained) = (last_line(out)?, last_line(errors)?);
         Ok(judgement(status, said, complained))
     }
 }
 
-fn lines(tokens: &[String]) -> String {
+/// Returns the judgement of a checker that has not ended within its limit.
+pub(super) fn hung(limit: Duration) -> Judgement {
+    let words = format!("did not end within {} s", limit.as_secs_f64());
+    Judgement::Failed(Class::Hangs, words)
+}
+
+/// Returns the content of a file with tokens.
+pub(super) fn lines(tokens: &[String]) -> String {
     tokens.iter().map(|token| format!("{token}\n")).collect()
 }
 
@@ -177,7 +190,7 @@ fn ended(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 }
 
 /// Returns the last line that is not empty.
-fn last_line(mut file: File) -> io::Result<String> {
+pub(super) fn last_line(mut file: File) -> io::Result<String> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;
     let mut bytes = Vec::new();
@@ -187,7 +200,8 @@ fn last_line(mut file: File) -> io::Result<String> {
     Ok(line.unwrap_or_default().chars().take(200).collect())
 }
 
-fn judgement(status: ExitStatus, said: String, complained: String) -> Judgement {
+/// Returns what a checker has found, from its end and its last lines.
+pub(super) fn judgement(status: ExitStatus, said: String, complained: String) -> Judgement {
     let named = match said.split([' ', ':']).next() {
         Some("lost") => Some(Class::Lost),
         Some("corrupt") => Some(Class::Corrupt),

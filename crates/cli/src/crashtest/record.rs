@@ -9,25 +9,26 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use catalogue::Settings;
+use catalogue::{DriveSheet, Settings};
 use crash::log::Note;
 use crash::{Kind, Log};
 use live::nbd::{Nbd, unix_uri};
-use live::{Clock, EventLoop, Limits, Served, Setup, TokenPipe, TokenWatch};
+use live::vhost_user::VhostUser;
+use live::{Clock, EventLoop, Limits, Served, Setup, StoreChoice, TokenPipe, TokenWatch};
 use model::media::Precondition;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use super::{Args, bad};
+use super::guest::{self, FileSystem, Guest, Job, Kernel, Message, Mount, ProgramEnd, Task};
+use super::source::GUEST;
+use super::{Args, Fs, Writeback, bad};
 use crate::failure::Failure;
 use crate::output::remark;
 use crate::stop::Stop;
-
-/// Size of the drive in bytes, unless it is given.
-const SIZE: u64 = 64 << 20;
 
 /// Maximum bytes of a log.
 const LOG_LIMIT: u64 = 4 << 30;
@@ -45,6 +46,12 @@ const TOKENS: [(&str, &str, Note); 2] = [
     ("DRIVELAB_ACKS", "acks", Note::Ack),
 ];
 
+/// Tokens of a guest: variable, pipe, and the device of the guest that writes to the pipe.
+const CONSOLES: [(&str, &str, &str); 2] = [
+    ("DRIVELAB_TRIES", "tries", "/dev/tty1"),
+    ("DRIVELAB_ACKS", "acks", "/dev/tty2"),
+];
+
 /// The log of a program that has run.
 pub(super) struct Recording {
     /// Socket, pipes and output of the program, and the log unless it has a place of its own.
@@ -59,7 +66,8 @@ impl Recording {
     /// # Errors
     /// The drive cannot be served, or the program fails.
     pub(super) fn make(args: &Args, drive: &str) -> Result<Recording, Failure> {
-        let setup = setup(args, drive)?;
+        let executor = Executor::new(args)?;
+        let sheet = crate::drive::load(drive, &Settings::default())?;
         let folder = super::temporary_folder();
         let folder = folder.map_err(|error| Failure::failed("making a temporary folder", error))?;
         let log = match &args.keep_log {
@@ -76,7 +84,7 @@ impl Recording {
             log,
             program: text_of(&args.program),
         };
-        let ran = file.map_or(Ok(()), |file| recording.run(args, setup, file));
+        let ran = file.map_or(Ok(()), |file| recording.run(args, &executor, sheet, file));
         if ran.is_err() {
             // The log of a failed program is of no use, and would be in the way of the next attempt.
             let _ = fs::remove_file(&recording.log);
@@ -119,7 +127,9 @@ impl Recording {
         let others = || -> io::Result<()> {
             for entry in fs::read_dir(&folder)? {
                 let path = entry?.path();
-                if path != self.log {
+                if path.is_dir() {
+                    fs::remove_dir_all(path)?;
+                } else if path != self.log {
                     fs::remove_file(path)?;
                 }
             }
@@ -135,20 +145,51 @@ impl Recording {
     }
 
     /// Serves the drive while the program runs.
-    fn run(&self, args: &Args, setup: Setup, log: File) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::failed("serving the drive", error);
-        let at = |name: &str| self.folder.path().join(name);
+    fn run(
+        &self,
+        args: &Args,
+        executor: &Executor,
+        sheet: DriveSheet,
+        log: File,
+    ) -> Result<(), Failure> {
         let stop = Stop::on_signals()?;
-        let socket = at("nbd.sock");
-        let listener = UnixListener::bind(&socket)
-            .map_err(|error| Failure::failed(socket.display(), error))?;
+        match executor {
+            Executor::Host => self.on_host(args, sheet, log, &stop),
+            Executor::Guest(kernel, mount) => {
+                let prepared = self.in_guest(args, (kernel, mount), sheet.clone(), None, &stop)?;
+                if let Some(ending) = prepared {
+                    self.succeeds("--before", &ending)?;
+                }
+                let ended = self.in_guest(args, (kernel, mount), sheet, Some(log), &stop)?;
+                ended.map_or(Ok(()), |ending| self.succeeds(&self.program, &ending))
+            }
+        }
+    }
+
+    /// Checks that a program of a guest has ended successfully.
+    fn succeeds(&self, program: &str, ending: &ProgramEnd) -> Result<(), Failure> {
+        let status = ExitStatus::from_raw(ending.status);
+        match status.success() {
+            true => Ok(()),
+            false => Err(failure(program, status, &ending.output)),
+        }
+    }
+
+    /// Runs the program on this machine, with the drive over NBD.
+    fn on_host(
+        &self,
+        args: &Args,
+        sheet: DriveSheet,
+        log: File,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::failed("serving the drive", error);
+        let (listener, socket) = self.listener("nbd.sock")?;
+        let setup = setup(args, sheet, 64 << 20);
         let name = setup.name.clone();
         let mut drive = setup.open()?;
         drive.prepare();
-        drive.record_to(log, LOG_LIMIT).map_err(failed)?;
-        let pipes = self.pipes().map_err(failed)?;
-        let watch = TokenWatch::new(0, &pipes).map_err(failed)?;
-        drive.record_tokens(pipes);
+        let watch = self.record(&mut drive, log).map_err(failed)?;
         let mut server = server(drive).map_err(failed)?;
         let uri = unix_uri(&name, &socket);
         let front = Box::new(Nbd::new(vec![name]));
@@ -158,7 +199,7 @@ impl Recording {
             .read(true)
             .append(true)
             .create_new(true)
-            .open(at("output"))
+            .open(self.folder.path().join("output"))
             .map_err(failed)?;
         let child = self.spawn(args, &uri, &output).map_err(failed)?;
         let child = child.map_err(|error| {
@@ -167,15 +208,123 @@ impl Recording {
                 "name a program after `--`, with its arguments; for a line of shell, -- sh -c 'LINE'",
             )
         })?;
-        let status = serve(&mut server, child, &stop).map_err(failed)?;
-        for drive in server.drives_mut() {
-            drive.end_log("the server ended");
-        }
+        let status = serve(&mut server, stop, |go_on| wait(child, go_on)).map_err(failed)?;
         stop.finish()?;
         match status.success() {
             true => Ok(()),
-            false => Err(self.failure(status, output)),
+            false => Err(failure(&self.program, status, &end_of(output))),
         }
+    }
+
+    /// Runs a guest with the drive: it records the program, or without a log prepares the drive. Returns the end of the
+    /// program, or of the command that prepares the drive.
+    fn in_guest(
+        &self,
+        args: &Args,
+        (kernel, mount): (&Kernel, &Mount),
+        sheet: DriveSheet,
+        log: Option<File>,
+        stop: &Stop,
+    ) -> Result<Option<ProgramEnd>, Failure> {
+        let failed = |error: io::Error| Failure::failed("the drive in a guest", error);
+        let task = if log.is_some() {
+            Task::Record
+        } else {
+            Task::Prepare
+        };
+        let (listener, socket) = self.listener("disk.sock")?;
+        let setup = Setup {
+            store: StoreChoice::File(self.folder.path().join("disk")),
+            ..setup(args, sheet, size_for(mount.file_system))
+        };
+        let mut drive = setup.open()?;
+        drive.prepare();
+        let mut watch = None;
+        if let Some(log) = log {
+            watch = Some(self.record(&mut drive, log).map_err(failed)?);
+            let mount = serde_json::to_string(mount).map_err(|error| failed(error.into()))?;
+            drive
+                .note(Note::Mark, &format!("{GUEST}{mount}"))
+                .map_err(Failure::Failed)?;
+        }
+        let mut server = server(drive).map_err(failed)?;
+        server
+            .listen(listener, Box::new(VhostUser::new(0)))
+            .map_err(failed)?;
+        let mut consoles = Vec::new();
+        if let Some(watch) = watch {
+            server.add("tokens".into(), Box::new(watch));
+            for (_, name, _) in CONSOLES {
+                consoles.push(guest::console(&self.folder.path().join(name)).map_err(failed)?);
+            }
+        }
+        let job = self.job(args, task, mount).map_err(failed)?;
+        let heard = serve(&mut server, stop, |go_on| {
+            let folder = self.folder.path();
+            let mut guest = Guest::start(kernel, &job, folder, Some(&socket), &consoles)?;
+            guest.ready(go_on)?;
+            let first = guest.hear(Duration::MAX, go_on)?;
+            match (task, &first) {
+                // The drive is unmounted after that.
+                (Task::Prepare, Some(Message::Ended(_))) => {
+                    match guest.hear(Duration::MAX, go_on)? {
+                        Some(Message::Done) => Ok(first),
+                        other => Err(guest.unexpected(other)),
+                    }
+                }
+                (_, Some(Message::Ended(_) | Message::Done)) => Ok(first),
+                _ => Err(guest.unexpected(first)),
+            }
+        });
+        stop.finish()?;
+        match heard.map_err(failed)? {
+            Some(Message::Ended(ending)) => Ok(Some(ending)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the job of a guest.
+    fn job(&self, args: &Args, task: Task, mount: &Mount) -> io::Result<Job> {
+        let mut environment = guest::environment();
+        environment.push(("DRIVELAB_SEED".into(), args.seed.seed.to_string()));
+        for (variable, _, device) in CONSOLES {
+            environment.push((variable.into(), device.into()));
+        }
+        let text = |it: &OsString| it.to_string_lossy().into_owned();
+        let program = match (task, &args.before) {
+            (Task::Record, _) => args.program.iter().map(text).collect(),
+            (_, Some(before)) => vec!["sh".into(), "-c".into(), before.clone()],
+            (_, None) => Vec::new(),
+        };
+        Ok(Job {
+            task,
+            mount: mount.clone(),
+            eager: args.writeback == Writeback::Eager,
+            folder: self.folder.path().to_owned(),
+            directory: std::env::current_dir()?,
+            environment,
+            program,
+            limit_ms: 0,
+        })
+    }
+
+    /// Listens on a socket of the folder.
+    fn listener(&self, name: &str) -> Result<(UnixListener, PathBuf), Failure> {
+        let socket = self.folder.path().join(name);
+        // That of an earlier guest.
+        let _ = fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket);
+        let listener = listener.map_err(|error| Failure::failed(socket.display(), error))?;
+        Ok((listener, socket))
+    }
+
+    /// Begins the log of a drive, with the pipes for tokens.
+    fn record(&self, drive: &mut Served, log: File) -> io::Result<TokenWatch> {
+        drive.record_to(log, LOG_LIMIT)?;
+        let pipes = self.pipes()?;
+        let watch = TokenWatch::new(0, &pipes)?;
+        drive.record_tokens(pipes);
+        Ok(watch)
     }
 
     /// Makes the pipes for tokens.
@@ -211,38 +360,88 @@ impl Recording {
         }
         Ok(command.spawn())
     }
+}
 
-    /// Returns the failure of the program, with the end of its output.
-    fn failure(&self, status: ExitStatus, mut output: File) -> Failure {
-        let ending = match (status.code(), status.signal()) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+/// Where the program runs.
+enum Executor {
+    /// On this machine, with the drive over NBD.
+    Host,
+    /// In a guest with this kernel, which mounts the drive in this way.
+    Guest(Kernel, Mount),
+}
+
+impl Executor {
+    fn new(args: &Args) -> Result<Executor, Failure> {
+        let file_system = match args.fs {
+            None | Some(Fs::Ext4) => FileSystem::Ext4,
+            Some(Fs::Xfs) => FileSystem::Xfs,
+            Some(Fs::None) => {
+                let options = [
+                    ("--mount", args.mount.is_some()),
+                    ("--before", args.before.is_some()),
+                    ("--user", args.user.is_some()),
+                    ("--writeback eager", args.writeback == Writeback::Eager),
+                ];
+                return match options.iter().find(|it| it.1) {
+                    Some((option, _)) => Err(bad(
+                        format!("{option}: there is no guest with --fs none"),
+                        "leave it out, or name a file system",
+                    )),
+                    None => Ok(Executor::Host),
+                };
+            }
         };
-        let mut bytes = Vec::new();
-        // If the output cannot be read, the exit code is reported alone.
-        let _ = output.seek(SeekFrom::End(0)).and_then(|length| {
-            output.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;
-            output.read_to_end(&mut bytes)
-        });
-        let said = String::from_utf8_lossy(&bytes);
-        let said = match said.trim_end() {
-            "" => "it printed nothing",
-            said => said,
+        let mount = Mount {
+            file_system,
+            options: args.mount.clone().unwrap_or_default(),
+            user: args.user.clone(),
         };
-        Failure::Failed(format!("{}: {ending}; its output:\n{said}", self.program))
+        let kernel = Kernel::find(args.guest_kernel.as_deref())?;
+        Ok(Executor::Guest(kernel, mount))
     }
 }
 
+/// Returns the default size of a drive with this file system; XFS needs 300 MB.
+fn size_for(file_system: FileSystem) -> u64 {
+    match file_system {
+        FileSystem::Ext4 => 256 << 20,
+        FileSystem::Xfs => 512 << 20,
+    }
+}
+
+/// Returns the failure of a program, with the end of its output.
+fn failure(program: &str, status: ExitStatus, output: &str) -> Failure {
+    let ending = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    };
+    let said = match output.trim_end() {
+        "" => "it printed nothing",
+        said => said,
+    };
+    Failure::Failed(format!("{program}: {ending}; its output:\n{said}"))
+}
+
+/// Returns the end of a file with a program's output.
+fn end_of(mut output: File) -> String {
+    let mut bytes = Vec::new();
+    // If the output cannot be read, the exit code is reported alone.
+    let _ = output.seek(SeekFrom::End(0)).and_then(|length| {
+        output.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;
+        output.read_to_end(&mut bytes)
+    });
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Returns the drive to serve.
-fn setup(args: &Args, drive: &str) -> Result<Setup, Failure> {
-    let sheet = crate::drive::load(drive, &Settings::default())?;
-    Ok(Setup {
-        size: Some(args.size.unwrap_or(SIZE)),
+fn setup(args: &Args, sheet: DriveSheet, size: u64) -> Setup {
+    Setup {
+        size: Some(args.size.unwrap_or(size)),
         // Wear and free blocks change the drive's speed, and not what it keeps.
         precondition: Some(Precondition::Fresh),
         seed: args.seed.seed,
         ..Setup::new(sheet)
-    })
+    }
 }
 
 /// Returns a server of this drive at full speed.
@@ -255,36 +454,51 @@ fn server(drive: Served) -> io::Result<EventLoop> {
     )
 }
 
-/// Serves until the program ends. If the user asks to stop, the program is killed.
-fn serve(server: &mut EventLoop, mut child: Child, stop: &Stop) -> io::Result<ExitStatus> {
-    let (stopper, group) = (server.stopper(), Pid::from_child(&child));
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(move || {
-            let status = loop {
-                match child.try_wait() {
-                    Ok(None) if stop.go_on() == ControlFlow::Continue(()) => {
-                        std::thread::sleep(PAUSE);
-                    }
-                    Ok(None) => {
-                        // It may have ended just now.
-                        let _ = kill_process_group(group, Signal::KILL);
-                        break child.wait();
-                    }
-                    Ok(Some(status)) => break Ok(status),
-                    Err(error) => break Err(error),
-                }
-            };
+/// Serves until the work of another thread ends, which must end soon after its argument says so: the user has asked to
+/// stop, or there is no drive any more.
+fn serve<T: Send>(
+    server: &mut EventLoop,
+    stop: &Stop,
+    work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let (stopper, gone) = (server.stopper(), AtomicBool::new(false));
+    let go_on = || match gone.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => stop.go_on(),
+    };
+    let done = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let done = work(&go_on);
             stopper.stop();
-            status
+            done
         });
-        if let Err(error) = server.run() {
-            // Without a drive the program may wait for ever.
-            let _ = kill_process_group(group, Signal::KILL);
-            return Err(error);
+        let served = server.run();
+        gone.store(true, Ordering::Relaxed);
+        let done = worker.join();
+        let done =
+            done.unwrap_or_else(|_| Err(io::Error::other("the thread that waits has panicked")));
+        served.and(done)
+    });
+    for drive in server.drives_mut() {
+        drive.end_log("the server ended");
+    }
+    done
+}
+
+/// Waits for the end of a program, which is killed if it must end.
+fn wait(mut child: Child, go_on: &dyn Fn() -> ControlFlow<()>) -> io::Result<ExitStatus> {
+    let group = Pid::from_child(&child);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
         }
-        let status = waiter.join();
-        status.unwrap_or_else(|_| Err(io::Error::other("the thread that waits has panicked")))
-    })
+        if go_on().is_break() {
+            // It may have ended just now.
+            let _ = kill_process_group(group, Signal::KILL);
+            return child.wait();
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Returns a command line for messages.

@@ -9,12 +9,16 @@ use crash::needs::Drive;
 use crash::{Assumptions, Head, Log, log_writes};
 use model::media::DriveConfig;
 
-use super::{Args, Flush, Torn, bad};
+use super::guest::{FileSystem, Mount};
+use super::{Args, Flush, Fs, Torn, bad};
 use crate::failure::Failure;
 use crate::output::remark;
 
 /// Name of a drive with unknown properties: it has the minimum guarantees of any flash drive.
 const WORST: &str = "worst-ssd";
+
+/// Beginning of the mark that says how a guest mounted the recorded drive, as JSON.
+pub(super) const GUEST: &str = "guest ";
 
 /// A log with its assumptions.
 pub(super) struct Source {
@@ -22,6 +26,8 @@ pub(super) struct Source {
     pub(super) how: Assumptions,
     /// Name of the drive whose losses are assumed.
     pub(super) drive: String,
+    /// How guests mount the images; `None` if checkers get the image itself.
+    pub(super) mount: Option<Mount>,
     /// Arguments that name the log and the assumptions, for repeating them.
     pub(super) arguments: String,
 }
@@ -71,13 +77,49 @@ impl Source {
         if how.flush_lies {
             arguments.push_str(" --flush lies");
         }
+        let mount = mount(args, &log)?;
+        if let Some(fs) = args.fs.filter(|_| recorded.is_none()) {
+            arguments.push_str(match fs {
+                Fs::Ext4 => " --fs ext4",
+                Fs::Xfs => " --fs xfs",
+                Fs::None => " --fs none",
+            });
+        }
         Ok(Source {
             log,
             how,
+            mount,
             drive,
             arguments,
         })
     }
+}
+
+/// Returns how guests mount the images: as the arguments say, or as the recording did.
+fn mount(args: &Args, log: &Log) -> Result<Option<Mount>, Failure> {
+    let mark = log.marks.iter().find_map(|it| it.strip_prefix(GUEST));
+    let recorded: Option<Mount> = match mark {
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| {
+            let what = format!("the mark of the recording's guest: {error}");
+            bad(what, "name the file system with --fs")
+        })?),
+        None => None,
+    };
+    let plain = |file_system| Mount {
+        file_system,
+        options: String::new(),
+        user: None,
+    };
+    let named = |file_system| match &recorded {
+        Some(mount) if mount.file_system == file_system => mount.clone(),
+        _ => plain(file_system),
+    };
+    Ok(match args.fs {
+        Some(Fs::None) => None,
+        Some(Fs::Ext4) => Some(named(FileSystem::Ext4)),
+        Some(Fs::Xfs) => Some(named(FileSystem::Xfs)),
+        None => recorded,
+    })
 }
 
 /// Returns a path quoted for a shell.

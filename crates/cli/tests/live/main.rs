@@ -8,6 +8,7 @@ mod measure;
 mod nbd;
 mod nvme;
 mod pools;
+mod programs;
 mod rig;
 mod robust;
 mod tiers;

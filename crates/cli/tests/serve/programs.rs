@@ -99,14 +99,14 @@ impl Place {
         let program = env::current_exe().expect("this test");
         let program = program.to_str().expect("UTF-8");
         let program = ["--", program, "--exact", "programs::orders"];
-        let sized = ["--size", SIZE];
+        let sized = ["--fs", "none", "--size", SIZE];
         let mut command = self.command(&[args, &sized, &program].concat());
         self.run(command.env(PLANT, plant))
     }
 
     /// Records and checks a line of shell.
     fn shell(&self, line: &str, args: &[&str]) -> (i32, String) {
-        let program = ["--", "sh", "-c", line];
+        let program = ["--fs", "none", "--", "sh", "-c", line];
         self.run(&mut self.command(&[args, &program].concat()))
     }
 
@@ -229,18 +229,39 @@ fn what_cannot_be_tested_is_bad_input() {
         said.contains("fails on the image of the orderly end"),
         "{said}"
     );
-    let missing = ["--", "/no/such/program"];
+    let missing = ["--fs", "none", "--", "/no/such/program"];
     for (args, part) in [
         (&[&check[..], &missing].concat()[..], "cannot be started"),
         (&["950pro-256", "--", "true"], "nothing to do"),
         (&["950pro-256", "--check", "true"], "PROGRAM"),
         (&["--check", "true", "--", "true"], "DRIVE"),
-        (&["xyzzy", "--check", "true", "--", "true"], "xyzzy"),
+        (
+            &["xyzzy", "--fs", "none", "--check", "true", "--", "true"],
+            "xyzzy",
+        ),
+        (
+            &[
+                &check[..],
+                &["--fs", "none", "--user", "nobody", "--", "true"],
+            ]
+            .concat()[..],
+            "--user: there is no guest with --fs none",
+        ),
+        (
+            &[
+                &check[..],
+                &["--guest-kernel", "/no/such/kernel", "--", "true"],
+            ]
+            .concat()[..],
+            "no kernel for the guest",
+        ),
         (
             &[
                 "950pro-256",
                 "--check",
                 "true",
+                "--fs",
+                "none",
                 "--size",
                 "1T",
                 "--",
@@ -264,7 +285,8 @@ fn what_cannot_be_tested_is_bad_input() {
 fn a_signal_ends_the_program_too() {
     let place = Place::new();
     let line = r#"echo $$ > pid.new; mv pid.new pid; exec sleep 600"#;
-    let args = ["950pro-256", "--check", "true", "--", "sh", "-c", line];
+    let check = ["950pro-256", "--fs", "none", "--check", "true"];
+    let args = [&check[..], &["--", "sh", "-c", line]].concat();
     let mut child = place.command(&args).spawn().expect("drivelab starts");
     let pid = place.0.path().join("pid");
     let begin = Instant::now();

@@ -1,0 +1,156 @@
+//! Crash tests of programs in guests by one command. The programs write files on ext4 or XFS with the host's tools.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use tempfile::TempDir;
+
+use crate::rig::{guest_file, has};
+
+/// The program: each order is a new file, whose name is acknowledged. The first argument is the command that makes the
+/// file durable.
+const ORDERS: &str = r#"for n in 1 2 3 4 5; do
+  echo $n > "$DRIVELAB_TRIES"
+  echo "contents of $n" > "$DRIVELAB_DIR/order-$n"
+  eval "$1"
+  echo $n > "$DRIVELAB_ACKS"
+done"#;
+
+/// Each acknowledged order must be there, and complete.
+const CHECK: &str = r#"while read n; do
+  [ "$(cat "$DRIVELAB_DIR/order-$n")" = "contents of $n" ] || { echo "lost $n"; exit 10; }
+done < "$DRIVELAB_ACKS""#;
+
+/// Makes a file and its name durable.
+const SYNC: &str = r#"sync "$DRIVELAB_DIR/order-$n" "$DRIVELAB_DIR""#;
+
+/// A folder in which drivelab runs and has its temporary files.
+struct Place(TempDir);
+
+impl Place {
+    /// Returns a place with the programs, if this machine can run guests.
+    fn new() -> Option<Place> {
+        guest_file("linux")?;
+        has(&["mkfs.ext4", "mkfs.xfs", "losetup"]).then_some(())?;
+        let place = Place(TempDir::new().expect("a folder"));
+        fs::create_dir(place.0.path().join("tmp")).expect("a folder");
+        for (name, text) in [("orders.sh", ORDERS), ("check.sh", CHECK)] {
+            fs::write(place.0.path().join(name), text).expect("written");
+        }
+        Some(place)
+    }
+
+    /// Runs a crash test; returns its exit code and its output.
+    fn run(&self, args: &[&str]) -> (i32, String) {
+        let mut command = Command::new(cargo_bin!("drivelab"));
+        command
+            .args(["crashtest", "--budget", "10min"])
+            .args(args)
+            .current_dir(self.0.path())
+            .env("TMPDIR", self.0.path().join("tmp"));
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = command.output().expect("drivelab starts");
+        let said = [stdout, stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (status.code().expect("an exit code"), said)
+    }
+
+    /// Runs the program with this command for durability.
+    fn orders(&self, args: &[&str], sync: &str) -> (i32, String) {
+        let check = ["--check", "sh check.sh", "--limit", "60s"];
+        let program = ["--", "sh", "orders.sh", sync];
+        self.run(&[args, &check, &program].concat())
+    }
+}
+
+#[test]
+fn a_program_that_synchronizes_its_files_holds_on_both_file_systems() {
+    let Some(place) = Place::new() else { return };
+    for fs in ["ext4", "xfs"] {
+        let (code, said) = place.orders(&["950pro-256", "--fs", fs, "--images", "60"], SYNC);
+        assert_eq!(code, 0, "{fs}: {said}");
+        assert!(said.contains("held       no image of "), "{said}");
+        assert!(said.contains("5 acknowledgements"), "{said}");
+    }
+    assert_eq!(
+        fs::read_dir(place.0.path().join("tmp"))
+            .expect("a folder")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_file_that_was_not_synchronized_is_lost_on_every_drive_and_again_by_the_printed_command() {
+    let Some(place) = Place::new() else { return };
+    let args = ["950pro-256", "--keep-log", "run.dlog", "--images", "60"];
+    let (code, said) = place.orders(&args, "true");
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("FAILED     lost "), "{said}");
+    assert!(said.contains("needs      nothing"), "{said}");
+    // The recording says how the guest had mounted the drive.
+    let again = said.split("--image ").nth(1).expect("a command");
+    let (image, _) = again.split_once(' ').expect("more arguments");
+    let from = [
+        "--from",
+        "run.dlog",
+        "--image",
+        image,
+        "--check",
+        "sh check.sh",
+    ];
+    let (code, said) = place.run(&from);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("FAILED     lost "), "{said}");
+}
+
+#[test]
+fn without_barriers_only_a_volatile_cache_loses_what_was_synchronized() {
+    let Some(place) = Place::new() else { return };
+    let mount = ["--mount", "nobarrier", "--images", "400"];
+    let (code, said) = place.orders(&[&["950pro-256"], &mount[..]].concat(), SYNC);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("needs      volatile cache"), "{said}");
+    let (code, said) = place.orders(&[&["pm9a3-960"], &mount[..]].concat(), SYNC);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn what_fails_in_a_guest_says_so() {
+    let Some(place) = Place::new() else { return };
+    let check = ["950pro-256", "--check", "true"];
+    let program = |line| ["--", "sh", "-c", line];
+    for (args, line, code, part) in [
+        (&[][..], "echo wrong >&2; exit 3", 1, "exit code 3"),
+        (&[], "exec /no/such/program", 1, "exit code 127"),
+        (&["--before", "echo early; exit 4"], "true", 1, "early"),
+        (&["--mount", "no-such-option"], "true", 1, "no-such-option"),
+        (&["--user", "no-such-user"], "true", 1, "no-such-user"),
+        // The caller's files can be read, and not written.
+        (
+            &[],
+            "cat orders.sh > /dev/null && echo x > orders.sh",
+            1,
+            "Read-only",
+        ),
+    ] {
+        let (found, said) = place.run(&[&check[..], args, &program(line)].concat());
+        assert_eq!(found, code, "{args:?} {line}: {said}");
+        assert!(said.contains(part), "{args:?} {line}: {said}");
+    }
+    let hangs = [
+        "950pro-256",
+        "--limit",
+        "1s",
+        "--check",
+        "[ ! -s $DRIVELAB_ACKS ] || sleep 60",
+    ];
+    let line = r#"echo x > $DRIVELAB_DIR/f; sync; echo 1 > $DRIVELAB_ACKS"#;
+    let (code, said) = place.run(&[&hangs[..], &program(line)].concat());
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("did not end within 1 s"), "{said}");
+}

@@ -71,8 +71,9 @@ fn written_data_may_cross_the_link_more_slowly() {
         run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
         load.latencies[0].1
     };
-    let transfer = Span::per_bytes(small().controller.link_ps_per_byte, 4096);
-    assert_eq!(time(Op::Write, true), time(Op::Write, false) + transfer * 9);
+    let rate = small().controller.link_ps_per_byte;
+    let [fast, slow] = [1, 10].map(|times| Span::per_bytes(times * rate, 4096));
+    assert_eq!(time(Op::Write, true), time(Op::Write, false) - fast + slow);
     assert_eq!(time(Op::Read, true), time(Op::Read, false));
 }
 

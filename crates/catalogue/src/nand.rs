@@ -194,6 +194,7 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
             bytes: buffer.bytes("size", 4096..=1 << 36),
             protected: buffer.flag("protected"),
             save_tables: buffer.span("save_tables", Span::ZERO..=Span::from_ms(100)),
+            fua_tables: maybe_span(&mut buffer, "fua_tables", 5000),
             tables_per_write: buffer
                 .maybe("tables_per_write", |buffer, key| {
                     buffer.share(key, 0.0..=4.0)

@@ -183,6 +183,10 @@ pub struct WriteBuffer {
     /// Time that a flush takes, after the data, to save the tables that locate the data, if capacitors do not preserve
     /// those.
     pub save_tables: Span,
+    /// Time that a write with force unit access takes, after the data, to save these tables; zero if it does not save
+    /// them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub fua_tables: Span,
     /// Units of 4 KiB of tables that are programmed per write command that does not continue one of the last writes;
     /// the old tables become garbage.
     #[cfg_attr(feature = "serde", serde(default))]

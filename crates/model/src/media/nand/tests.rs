@@ -77,6 +77,7 @@ pub(crate) fn small() -> NandConfig {
             bytes: 2 << 20,
             protected: true,
             save_tables: Span::ZERO,
+            fua_tables: Span::ZERO,
             tables_per_write: 0.0,
         },
         collection: Collection {
@@ -242,6 +243,7 @@ fn everything(protected: bool) -> NandConfig {
         bytes: 256 << 10,
         protected,
         save_tables: Span::from_us(if protected { 0 } else { 800 }),
+        fua_tables: Span::from_us(if protected { 0 } else { 500 }),
         tables_per_write: 0.3,
     };
     config.collection.per_unit = Span::from_us(3);

@@ -1,18 +1,20 @@
 //! Flushes: each waits until all earlier data is on the medium, and until the tables that locate the data are saved.
+//! Writes with force unit access wait for the tables in the same way, after their own data.
 //!
-//! Flushes that wait while tables are being saved share the next save. Not modelled: saving tables occupies dies.
-//! Source: `docs/decisions/0041-firmware-costs.md`.
+//! Flushes and writes that wait while tables are being saved share the next save, which takes as long as the longest of
+//! them. Not modelled: saving tables occupies dies. Sources: decisions 0041 and 0156.
 
 use alloc::vec::Vec;
 
 use super::super::Shared;
+use super::super::config::WriteBuffer;
 use super::super::events::Event;
 use super::super::front::Segment;
 use crate::anatomy::Part;
 use crate::command::CommandId;
 use crate::time::{Span, Time};
 
-/// A flush that waits for the medium.
+/// A flush, or a write with force unit access, that waits for the medium.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     id: CommandId,
@@ -21,13 +23,17 @@ struct Flush {
     left: u32,
     /// When it started to wait for data or, if `left` is 0, for tables.
     since: Time,
+    /// Time to save the tables for it.
+    tables: Span,
 }
 
 /// State of a drive's flushes.
 #[derive(Clone, Debug)]
 pub(super) struct Flushes {
-    /// Time to save the tables.
+    /// Time to save the tables for a flush.
     save_tables: Span,
+    /// Time to save the tables for a write with force unit access.
+    fua_tables: Span,
     /// Flushes that wait for data.
     waiting: Vec<Flush>,
     /// Flushes whose data is on the medium: those of the save in progress, and those of the next one.
@@ -39,9 +45,10 @@ pub(super) struct Flushes {
 }
 
 impl Flushes {
-    pub(super) fn new(save_tables: Span) -> Flushes {
+    pub(super) fn new(config: &WriteBuffer) -> Flushes {
         Flushes {
-            save_tables,
+            save_tables: config.save_tables,
+            fua_tables: config.fua_tables,
             waiting: Vec::with_capacity(16),
             saving: Vec::with_capacity(16),
             unsaved: Vec::with_capacity(16),
@@ -84,6 +91,7 @@ impl Flushes {
             epoch: self.epoch,
             left: units,
             since: now,
+            tables: self.save_tables,
         };
         if units == 0 {
             self.data_flushed(now, flush, shared);
@@ -117,14 +125,35 @@ impl Flushes {
     fn data_flushed(&mut self, now: Time, flush: Flush, shared: &mut Shared) {
         let waited = now.since(flush.since);
         shared.front.explain(flush.id, Part::BehindProgram, waited);
-        if self.save_tables == Span::ZERO {
+        self.save_for(
+            now,
+            Flush {
+                since: now,
+                ..flush
+            },
+            shared,
+        );
+    }
+
+    /// The data of a write with force unit access is on the medium: saves the tables.
+    pub(super) fn write_through(&mut self, now: Time, id: CommandId, shared: &mut Shared) {
+        let write = Flush {
+            id,
+            epoch: self.epoch,
+            left: 0,
+            since: now,
+            tables: self.fua_tables,
+        };
+        self.save_for(now, write, shared);
+    }
+
+    /// Completes a command after its tables are saved.
+    fn save_for(&mut self, now: Time, flush: Flush, shared: &mut Shared) {
+        if flush.tables == Span::ZERO {
             shared.front.finish_write(now, flush.id);
             return;
         }
-        self.unsaved.push(Flush {
-            since: now,
-            ..flush
-        });
+        self.unsaved.push(flush);
         if self.saving.is_empty() {
             self.save(now, shared);
         }
@@ -133,15 +162,15 @@ impl Flushes {
     fn save(&mut self, now: Time, shared: &mut Shared) {
         core::mem::swap(&mut self.saving, &mut self.unsaved);
         self.tables_changed = false;
-        shared
-            .events
-            .push(now + self.save_tables, Event::TablesSaved);
+        let lasts = self.saving.iter().map(|it| it.tables).max();
+        let end = now + lasts.unwrap_or(Span::ZERO);
+        shared.events.push(end, Event::TablesSaved);
     }
 
     /// The tables are on the medium.
     pub(super) fn tables_saved(&mut self, now: Time, shared: &mut Shared) {
         for flush in self.saving.drain(..) {
-            let lasted = now.since(flush.since).min(self.save_tables);
+            let lasted = now.since(flush.since).min(flush.tables);
             let waited = now.since(flush.since) - lasted;
             let front = &mut shared.front;
             front.explain(flush.id, Part::BehindProgram, waited);

@@ -142,7 +142,7 @@ impl Buffer {
             pending: VecDeque::with_capacity(slots as usize),
             taken: vec![taken; shape.dies as usize],
             waiting: VecDeque::with_capacity(256),
-            flushes: Flushes::new(config.buffer.save_tables),
+            flushes: Flushes::new(&config.buffer),
             drain: 0,
             tables_per_write: config.buffer.tables_per_write,
             tables: 0.0,
@@ -498,8 +498,10 @@ impl Buffer {
             shared.ftl.settle(page, held, slot);
             slot = slot.plus(1);
             self.free.push(held);
-            if let Some(id) = unit.owner {
-                shared.front.unit_durable(now, id, since);
+            if let Some(id) = unit.owner
+                && shared.front.unit_durable(now, id, since)
+            {
+                self.flushes.write_through(now, id, shared);
             }
             self.flushes.unit_programmed(now, unit.epoch, shared);
         }

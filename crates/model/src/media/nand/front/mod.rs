@@ -404,16 +404,17 @@ impl Front {
         self.explain_admission(now, segment);
     }
 
-    /// A unit of a write with force unit access, which a die took at `since`, is on the medium.
-    pub(super) fn unit_durable(&mut self, now: Time, id: CommandId, since: Time) {
+    /// A unit of a write with force unit access, which a die took at `since`, is on the medium. Returns whether it is
+    /// the command's last.
+    pub(super) fn unit_durable(&mut self, now: Time, id: CommandId, since: Time) -> bool {
         if !self.piece_done(id) {
-            return;
+            return false;
         }
         let admitted = self.commands[id].admitted;
         let began = since.max(admitted);
         self.explain(id, Part::BehindProgram, began.since(admitted));
         self.explain(id, Part::Medium, now.since(began));
-        self.finish_write(now, id);
+        true
     }
 
     /// Old content that a write must merge before it is acknowledged has been read.

@@ -65,6 +65,44 @@ fn a_flush_has_the_tables_saved_behind_the_data() {
     );
 }
 
+/// A write with force unit access waits for its own tables, and for a save in progress. Without the figure it waits for
+/// its data alone.
+#[test]
+fn a_write_with_force_unit_access_has_its_tables_saved_behind_the_data() {
+    let forced = |tables: Span| {
+        let mut config = small();
+        config.buffer.protected = false;
+        config.buffer.save_tables = Span::from_us(1500);
+        config.buffer.fua_tables = tables;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let mut first = Command::write(0, 0, 8192);
+        let mut second = Command::write(2, 1 << 20, 4096);
+        (first.fua, second.fua) = (true, true);
+        let commands = [
+            (0, first),
+            (20_000, Command::flush(1)),
+            (40_000, second),
+            (40_100, Command::write(3, 2 << 20, 4096)),
+            (40_101, Command::flush(4)),
+        ];
+        let done = at_times(&mut drive, &commands);
+        [0, 1, 2, 4].map(|id: usize| done[id].anatomy.total())
+    };
+    let tables = Span::from_us(700);
+    let (without, with) = (forced(Span::ZERO), forced(tables));
+    assert_eq!(with[0], without[0] + tables);
+    assert!(with[1] < Span::from_us(20), "nothing is left to save");
+    assert!(
+        without[1] >= Span::from_us(1500),
+        "its tables are not saved yet"
+    );
+    assert_eq!(with[2], without[2] + tables);
+    assert!(
+        with[3] > without[3],
+        "the flush waits for the save in progress"
+    );
+}
+
 #[test]
 fn tables_are_saved_for_data_that_have_left_the_buffer_by_themselves() {
     let save = Span::from_us(1500);

@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut answer = choose::answer(candidates, unfit, by);
     let always = |one: &Named| one.sheet.pool_config().is_some_and(syncs::logs_all);
     if is_slog(args) && !drives.iter().any(always) {
-        answer.syncs = Some(Syncs::of(&request.load));
+        answer.syncs = Some(Syncs::of(&request.load.yours().workload));
     }
     stop.results(|| {
         print(

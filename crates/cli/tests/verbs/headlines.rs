@@ -47,7 +47,7 @@ fn first_lines_are_short() {
         format!("choose {many} --load web {quick} --rate 500 --slo read.p99<100ms"),
         format!("choose {many} --load oltp {quick} --like p4800x-375"),
         format!("check etcd {many} --seeds 1"),
-        format!("check kafka p4800x-375 950pro-256 --seeds 1"),
+        String::from("check kafka p4800x-375 950pro-256 --seeds 1"),
         String::from(
             "max p4800x-375 p4610-1600 --slo p99<1ms,read.p99<900us,iops>10M --seeds 1 --ios 5000",
         ),

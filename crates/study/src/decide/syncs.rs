@@ -10,7 +10,6 @@ use serde::Serialize;
 use workload::job::{Job, Mix, SyncMode};
 use workload::trace::Trace;
 
-use super::work::Load;
 use crate::review::Workload;
 
 /// Trace formats that record flushes and force unit access.
@@ -30,9 +29,9 @@ pub enum Syncs {
 }
 
 impl Syncs {
-    /// Returns the synchronous share of a load.
-    pub fn of(load: &Load) -> Syncs {
-        match &load.yours().workload {
+    /// Returns the synchronous share of a workload.
+    pub fn of(workload: &Workload) -> Syncs {
+        match workload {
             Workload::Jobs(jobs) => Syncs::Share(of_jobs(jobs)),
             Workload::Trace(trace) => of_trace(trace),
         }
@@ -93,10 +92,12 @@ fn of_trace(trace: &Trace) -> Syncs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::work::Load;
     use super::*;
 
     fn of(text: &str) -> Syncs {
-        Syncs::of(&Load::of_text("a job", text.to_owned()).expect("fio's words"))
+        let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
+        Syncs::of(&load.yours().workload)
     }
 
     #[test]

@@ -353,7 +353,7 @@ impl Load {
         let (Some(share), Some(dirty)) = (stays, dirty_max(drive)) else {
             return Ok(outcomes);
         };
-        if self.is_trace() || !Syncs::of(self).needs_no_log() {
+        if self.is_trace() || !Syncs::of(&self.yours.workload).needs_no_log() {
             return Ok(outcomes);
         }
         let rates = outcomes

@@ -73,13 +73,7 @@ pub(crate) fn small() -> NandConfig {
             max_transfer: 131_072,
             merge_before_ack: false,
         },
-        buffer: WriteBuffer {
-            bytes: 2 << 20,
-            protected: true,
-            save_tables: Span::ZERO,
-            fua_tables: Span::ZERO,
-            tables_per_write: 0.0,
-        },
+        buffer: small_buffer(),
         collection: Collection {
             watermark: Watermark { low: 3 },
             background_free: 0,
@@ -100,6 +94,17 @@ pub(crate) fn small() -> NandConfig {
     };
     set_over_provisioning(&mut config, 0.28);
     config
+}
+
+/// Returns the buffer of such a drive: protected, and without costs of tables.
+fn small_buffer() -> WriteBuffer {
+    WriteBuffer {
+        bytes: 2 << 20,
+        protected: true,
+        save_tables: Span::ZERO,
+        fua_tables: Span::ZERO,
+        tables_per_write: 0.0,
+    }
 }
 
 /// Returns the shared state of such a drive, with nothing written.

@@ -10,10 +10,11 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
@@ -377,18 +378,26 @@ fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
     Ok((child, files))
 }
 
-/// Waits for the end of a program; `None` at the limit.
+/// Waits for the end of a program, which is killed at the limit: then `None`. It does not poll: each of the guest's
+/// switches between processes costs many of the host's.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if begin.elapsed() > limit {
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let group = Pid::from_child(child);
+    let (ended, watched) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            let in_time = watched.recv_timeout(limit).is_ok();
+            if !in_time {
+                // It may have ended just now.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            in_time
+        });
+        let status = child.wait();
+        // The thread may have ended at the limit.
+        let _ = ended.send(());
+        let in_time = watch.join().unwrap_or(true);
+        Ok(in_time.then_some(status?))
+    })
 }
 
 fn run(job: &Job, device: &str) -> io::Result<ProgramEnd> {

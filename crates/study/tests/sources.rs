@@ -101,12 +101,10 @@ fn what_the_model_is_set_by_names_its_rows() {
 #[test]
 fn a_specified_figure_was_read_in_its_document() {
     use catalogue::Kind;
-    // The files of these drives still call some such figures specified.
-    const EXCEPT: [&str; 3] = ["7450max-800", "7450pro-960", "pm9a3-960"];
     let unread = |source: &str| source.contains("not checked") || source.contains("from memory");
     let (of_kind, others): (Vec<_>, Vec<_>) = built_in_figures()
         .into_iter()
-        .filter(|(owner, figure)| unread(&figure.source) && !EXCEPT.contains(&&**owner))
+        .filter(|(_, figure)| unread(&figure.source))
         .partition(|(_, figure)| figure.kind == Kind::Spec);
     let wrong: Vec<String> = of_kind
         .into_iter()

@@ -35,8 +35,7 @@ use source::Source;
 Examples:
   drivelab crashtest 950pro-256 --check 'python3 check.py' -- python3 orders.py
   drivelab crashtest 950pro-256 --fs xfs --keep-log run.dlog --check ./check.sh -- ./load.sh
-  drivelab crashtest 950pro-256 --size 1G --before 'initdb -D $DRIVELAB_DIR/pg' --user postgres \
-      --check ./pg-check.sh --limit 60s --budget 10min -- ./pg-load.sh
+  drivelab crashtest 950pro-256 --user postgres --before ./init.sh --check ./check.sh -- ./load.sh
   drivelab crashtest 950pro-256 --fs none --list -- python3 nbd-client.py
 
   drivelab serve 950pro-256 --nbd unix:d.sock --size 64M --control c.sock --record run.dlog

@@ -25,6 +25,11 @@ done < "$DRIVELAB_ACKS""#;
 /// Makes a file and its name durable.
 const SYNC: &str = r#"sync "$DRIVELAB_DIR/order-$n" "$DRIVELAB_DIR""#;
 
+/// Runs a command without capabilities and without the possibility to gain any.
+const UNPRIVILEGED: &str = r#"all=
+[ $(id -u) != 0 ] || all="--inh-caps=-all --bounding-set=-all"
+exec setpriv --no-new-privs $all "$@""#;
+
 /// A folder in which drivelab runs and has its temporary files.
 struct Place(TempDir);
 
@@ -32,7 +37,7 @@ impl Place {
     /// Returns a place with the programs, if this machine can run guests.
     fn new() -> Option<Place> {
         guest_file("linux")?;
-        has(&["mkfs.ext4", "mkfs.xfs", "losetup"]).then_some(())?;
+        has(&["mkfs.ext4", "mkfs.xfs", "losetup", "setpriv"]).then_some(())?;
         let place = Place(TempDir::new().expect("a folder"));
         fs::create_dir(place.0.path().join("tmp")).expect("a folder");
         for (name, text) in [("orders.sh", ORDERS), ("check.sh", CHECK)] {
@@ -41,10 +46,12 @@ impl Place {
         Some(place)
     }
 
-    /// Runs a crash test; returns its exit code and its output.
+    /// Runs a crash test without any privilege; returns its exit code and its output.
     fn run(&self, args: &[&str]) -> (i32, String) {
-        let mut command = Command::new(cargo_bin!("drivelab"));
+        let mut command = Command::new("sh");
         command
+            .args(["-c", UNPRIVILEGED, "sh"])
+            .arg(cargo_bin!("drivelab"))
             .args(["crashtest", "--budget", "10min"])
             .args(args)
             .current_dir(self.0.path())

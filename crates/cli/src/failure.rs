@@ -64,7 +64,8 @@ pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) 
     }
 }
 
-/// Writes to standard error; if that is closed, only the exit code reports the failure.
+/// Writes to standard error. If that is closed, or a file on a full disk, the text is lost: a server must not end for
+/// that.
 pub(crate) fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "{what}");
 }

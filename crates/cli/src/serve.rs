@@ -24,7 +24,7 @@ use text::problem::{Place, Problem, Problems};
 use workload::faults::Fault;
 
 use crate::drive::DriveArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::seed::SeedArg;
 use crate::size;
 use crate::state::State;
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         drives,
         Clock::new(args.speed),
         Limits::default(),
-        Box::new(move |line| above.suspend(|| eprintln!("{line}"))),
+        Box::new(move |line| above.suspend(|| tell(&line))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
     promise(args, &asked, &mut server)?;
@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         drive.end_log("the server ended");
     }
     for line in watch::summary(server.drives(), server.lateness()) {
-        eprintln!("{line}");
+        tell(&line);
     }
     if args.power_cut {
         server.end_by_power_cut();
@@ -205,7 +205,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     drop(ending);
     if io::stderr().is_terminal() {
-        eprintln!("all is saved");
+        tell("all is saved");
     }
     Ok(())
 }
@@ -222,19 +222,19 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
                 .map_err(|what| Problems::whole("--percentage-used", what))?;
         }
         for line in drive.findings() {
-            eprintln!("{}: {line}", drive.name());
+            tell(&format!("{}: {line}", drive.name()));
         }
         if drive.sheet().pool.is_some() && !drive.is_by_member() {
-            eprintln!(
+            tell(&format!(
                 "{}: its data are kept as one drive's, for not all of its tiers can be found again on its members: these cannot fail alone",
                 drive.name()
-            );
+            ));
         }
         if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
             let (name, file) = (drive.name(), file.display());
-            eprintln!(
+            tell(&format!(
                 "warning: {name}: {file}: no room on its disk for what has to be written: served read-only"
-            );
+            ));
         }
         for front in &asked.fronts {
             let accepts = front.service.accepts(&drive);
@@ -243,7 +243,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         drives.push(drive);
     }
     for line in memory::warnings(&drives) {
-        eprintln!("{line}");
+        tell(&line);
     }
     Ok(drives)
 }
@@ -353,14 +353,14 @@ fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Fai
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
     for line in promise::lines(server.drives(), &floors, args.seed.seed, args.speed) {
-        eprintln!("{line}");
+        tell(&line);
     }
     if args.compensate {
         let floor = promise::compensation(&floors);
-        eprintln!(
+        tell(&format!(
             "each deadline is {:.1} us earlier, for the transport",
             floor.us()
-        );
+        ));
         server.compensate(floor);
     }
     Ok(())

@@ -18,7 +18,7 @@ pub(super) struct Ending {
 impl Ending {
     /// Returns a printer on standard error.
     pub(super) fn new() -> Ending {
-        Ending::telling(EVERY, |line| eprintln!("{line}"))
+        Ending::telling(EVERY, crate::failure::tell)
     }
 
     fn telling(every: Duration, tell: impl Fn(&str) + Send + 'static) -> Ending {

@@ -1,6 +1,7 @@
 //! A store that cannot grow: clients receive an error, a line is logged, and existing data can still be read. A limit
 //! of the process on the size of its files simulates a full disk: the kernel refuses at the same point.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
@@ -8,7 +9,7 @@ use std::process::{ChildStderr, Command, Stdio};
 use live::nbd::wire::{self, can, command, error, option};
 
 use crate::rig::{
-    BLOCK, BLOCKS, Client, Server, connected, end, figure, first_line, serve, stamped,
+    BLOCK, BLOCKS, Client, Server, connected, end, figure, first_line, serve, serve_with, stamped,
 };
 
 /// Serves the store in the folder again, with files of at most `bytes` bytes; returns the server and its output.
@@ -73,6 +74,33 @@ fn may_write(server: &Server, bytes: &str) {
         .arg(format!("--fsize={bytes}:unlimited"))
         .status();
     assert!(status.expect("prlimit of util-linux").success());
+}
+
+/// Messages of a server may go to a file on a full disk, or to a pipe that is closed.
+#[test]
+fn a_server_whose_messages_cannot_be_written_serves_and_ends_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = || {
+        File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux")
+    };
+    let script = folder.path().join("script");
+    std::fs::write(&script, "at 100ms medium-error 2048 8\n").expect("a folder of our own");
+    let (reader, closed) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    for stderr in [Stdio::from(full()), Stdio::from(closed)] {
+        // A fault is reported when it happens, and the end reports what was served.
+        let more = ["--fault", &*script.display().to_string()];
+        let server = serve_with(folder.path(), "p4800x-375", &more, stderr);
+        let mut client = Client::connect(&server);
+        assert_eq!(ends_with(&mut client, command::WRITE, 7), 0);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert_eq!(client.read(7), stamped(7, 7));
+        drop(client);
+        end(server);
+    }
 }
 
 /// A pool on a full disk: only the "no space" error, no member is dropped, and it continues when there is space. After

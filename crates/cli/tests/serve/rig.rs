@@ -42,7 +42,8 @@ pub(crate) fn serve_logged(folder: &Path, drive: &str, more: &[&str]) -> Server 
     serve_with(folder, drive, more, Stdio::from(log))
 }
 
-fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Server {
+/// Serves with this standard error.
+pub(crate) fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Server {
     let (socket, store) = (folder.join("nbd.sock"), folder.join("disk.img"));
     // An existing store keeps its size.
     let size: &[&str] = if store.exists() {

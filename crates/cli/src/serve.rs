@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         drives,
         Clock::new(args.speed),
         Limits::default(),
-        Box::new(move |line| above.suspend(|| tell(&line))),
+        Box::new(move |line| above.suspend(|| tell(line))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
     promise(args, &asked, &mut server)?;

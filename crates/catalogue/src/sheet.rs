@@ -41,7 +41,7 @@ impl Kind {
     }
 
     /// Returns the kind of a figure from this document: [`Kind::Spec`], or [`Kind::Assumed`] if the name of the
-    /// document ends with "not checked", because nobody has read the figure in it.
+    /// document ends with "not checked", because the figure was not read in it.
     pub fn of_document(document: &str) -> Kind {
         match document.trim_end().ends_with("not checked") {
             true => Kind::Assumed,

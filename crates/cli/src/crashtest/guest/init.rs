@@ -133,7 +133,7 @@ fn write_back(job: &Job) -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts the drive with its options, of which some are flags of the system call.
+/// Mounts the drive. Some options are flags of the system call; the file system gets the others.
 fn mount_drive(device: &str, how: &Mount, eager: bool) -> io::Result<()> {
     let mut flags = MountFlags::empty();
     let mut data = Vec::new();
@@ -378,8 +378,8 @@ fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
     Ok((child, files))
 }
 
-/// Waits for the end of a program, which is killed at the limit: then `None`. It does not poll: each of the guest's
-/// switches between processes costs many of the host's.
+/// Waits for the end of a program, which is killed at the limit: then `None`. It does not poll: a switch
+/// between processes is slow in the guest.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let group = Pid::from_child(child);
     let (ended, watched) = mpsc::channel::<()>();

@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut answer = choose::answer(candidates, unfit, by);
     let always = |one: &Named| one.sheet.pool_config().is_some_and(syncs::logs_all);
     if is_slog(args) && !drives.iter().any(always) {
-        answer.syncs = Some(Syncs::of(&request.load.yours().workload));
+        answer.syncs = Some(Syncs::count(&request.load.yours().workload));
     }
     stop.results(|| {
         print(
@@ -355,7 +355,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     if let Some(profile) = &args.profile {
         load = taken(profile.load(), &mut problems).map(|load| {
             args.load
-                .ours(load, usual)
+                .lengthen(load, usual)
                 .at_most(args.load.at_most(usual))
         });
     }

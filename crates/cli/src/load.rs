@@ -107,7 +107,7 @@ impl LoadArgs {
     }
 
     /// Returns a named load with its own length, or a longer one if the user or the drives require it.
-    pub(crate) fn ours(&self, load: Load, usual: Span) -> Load {
+    pub(crate) fn lengthen(&self, load: Load, usual: Span) -> Load {
         load.counted_longer(self.at_most(usual))
     }
 
@@ -138,6 +138,6 @@ impl LoadArgs {
         }
         let name = self.load.as_deref()?;
         let text = named::text(name)?.to_owned();
-        taken(Load::of_text(name, text), problems).map(|load| self.ours(load, usual))
+        taken(Load::of_text(name, text), problems).map(|load| self.lengthen(load, usual))
     }
 }

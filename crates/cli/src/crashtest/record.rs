@@ -39,17 +39,31 @@ const OUTPUT: u64 = 8 << 10;
 /// Pause between two checks for the end of the program.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Variables of the program for its tokens; each is the name of a pipe in the folder.
-const TOKENS: [(&str, &str, Note); 2] = [
-    // A token is begun before it is acknowledged, so attempts are read first.
-    ("DRIVELAB_TRIES", "tries", Note::Try),
-    ("DRIVELAB_ACKS", "acks", Note::Ack),
-];
+/// A pipe of the folder to which the program writes tokens.
+struct Tokens {
+    /// Variable of the program that names the pipe, or in a guest the device.
+    variable: &'static str,
+    /// Name of the pipe.
+    pipe: &'static str,
+    /// Device of a guest that writes to the pipe.
+    device: &'static str,
+    note: Note,
+}
 
-/// Tokens of a guest: variable, pipe, and the device of the guest that writes to the pipe.
-const CONSOLES: [(&str, &str, &str); 2] = [
-    ("DRIVELAB_TRIES", "tries", "/dev/tty1"),
-    ("DRIVELAB_ACKS", "acks", "/dev/tty2"),
+/// The pipes. A token is begun before it is acknowledged, so attempts are read first.
+const TOKENS: [Tokens; 2] = [
+    Tokens {
+        variable: "DRIVELAB_TRIES",
+        pipe: "tries",
+        device: "/dev/tty1",
+        note: Note::Try,
+    },
+    Tokens {
+        variable: "DRIVELAB_ACKS",
+        pipe: "acks",
+        device: "/dev/tty2",
+        note: Note::Ack,
+    },
 ];
 
 /// The log of a program that has run.
@@ -158,20 +172,11 @@ impl Recording {
             Executor::Guest(kernel, mount) => {
                 let prepared = self.in_guest(args, (kernel, mount), sheet.clone(), None, &stop)?;
                 if let Some(ending) = prepared {
-                    self.succeeds("--before", &ending)?;
+                    succeeds("--before", &ending)?;
                 }
                 let ended = self.in_guest(args, (kernel, mount), sheet, Some(log), &stop)?;
-                ended.map_or(Ok(()), |ending| self.succeeds(&self.program, &ending))
+                ended.map_or(Ok(()), |ending| succeeds(&self.program, &ending))
             }
-        }
-    }
-
-    /// Checks that a program of a guest has ended successfully.
-    fn succeeds(&self, program: &str, ending: &ProgramEnd) -> Result<(), Failure> {
-        let status = ExitStatus::from_raw(ending.status);
-        match status.success() {
-            true => Ok(()),
-            false => Err(failure(program, status, &ending.output)),
         }
     }
 
@@ -254,8 +259,9 @@ impl Recording {
         let mut consoles = Vec::new();
         if let Some(watch) = watch {
             server.add("tokens".into(), Box::new(watch));
-            for (_, name, _) in CONSOLES {
-                consoles.push(guest::console(&self.folder.path().join(name)).map_err(failed)?);
+            for tokens in TOKENS {
+                consoles
+                    .push(guest::console(&self.folder.path().join(tokens.pipe)).map_err(failed)?);
             }
         }
         let job = self.job(args, task, mount).map_err(failed)?;
@@ -287,8 +293,8 @@ impl Recording {
     fn job(&self, args: &Args, task: Task, mount: &Mount) -> io::Result<Job> {
         let mut environment = guest::environment();
         environment.push(("DRIVELAB_SEED".into(), args.seed.seed.to_string()));
-        for (variable, _, device) in CONSOLES {
-            environment.push((variable.into(), device.into()));
+        for tokens in TOKENS {
+            environment.push((tokens.variable.into(), tokens.device.into()));
         }
         let text = |it: &OsString| it.to_string_lossy().into_owned();
         let program = match (task, &args.before) {
@@ -330,13 +336,13 @@ impl Recording {
     /// Makes the pipes for tokens.
     fn pipes(&self) -> io::Result<Vec<TokenPipe>> {
         let mut pipes = Vec::new();
-        for (_, name, note) in TOKENS {
-            let path = self.folder.path().join(name);
+        for tokens in TOKENS {
+            let path = self.folder.path().join(tokens.pipe);
             rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
             // Open for writing too: the program can open and close it several times.
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let pipe: OwnedFd = rustix::fs::open(&path, flags, Mode::empty())?;
-            pipes.push(TokenPipe::new(note, pipe));
+            pipes.push(TokenPipe::new(tokens.note, pipe));
         }
         Ok(pipes)
     }
@@ -355,8 +361,8 @@ impl Recording {
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)
             .process_group(0);
-        for (variable, name, _) in TOKENS {
-            command.env(variable, self.folder.path().join(name));
+        for tokens in TOKENS {
+            command.env(tokens.variable, self.folder.path().join(tokens.pipe));
         }
         Ok(command.spawn())
     }
@@ -406,6 +412,15 @@ fn size_for(file_system: FileSystem) -> u64 {
     match file_system {
         FileSystem::Ext4 => 256 << 20,
         FileSystem::Xfs => 512 << 20,
+    }
+}
+
+/// Checks that a program of a guest has ended successfully.
+fn succeeds(program: &str, ending: &ProgramEnd) -> Result<(), Failure> {
+    let status = ExitStatus::from_raw(ending.status);
+    match status.success() {
+        true => Ok(()),
+        false => Err(failure(program, status, &ending.output)),
     }
 }
 

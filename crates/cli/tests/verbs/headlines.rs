@@ -108,7 +108,7 @@ fn named<'a>(line: &str, drives: &[&'a str]) -> BTreeSet<&'a str> {
         .collect()
 }
 
-/// With other seeds the line names the same drive, or the same drives that the runs do not tell apart.
+/// With other seeds the line names the same drive, or the same drives that the runs do not distinguish.
 #[test]
 fn a_choice_does_not_depend_on_the_seed() {
     let drives = ["p4800x-375", "p3700-1600", "950pro-256", "d7-p5600-1600"];

@@ -25,7 +25,7 @@ pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
 fn in_memory(answer: &Answer) -> Option<String> {
     let share = answer.in_memory.filter(|share| *share > IN_MEMORY)?;
     Some(format!(
-        "{}: at this load {} of the writes were still in memory at the end: a load that goes on is slower (--ios runs longer).",
+        "{}: at this load {} of the writes were still in memory at the end: a longer load is slower (--ios runs longer).",
         answer.drive,
         percent(Some(share))
     ))
@@ -44,7 +44,7 @@ fn answer(request: &Request, answer: &Answer) -> String {
         };
         return first_that_fits([
             format!(
-                "{name}: no load that was tried stays within {slo}: even {at} arrivals a second {broke}."
+                "{name}: no load that was tried stays within {slo}: even {at} arrivals per second {broke}."
             ),
             format!("{name}: no load that was tried stays within all limits."),
         ]);

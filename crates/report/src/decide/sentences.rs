@@ -97,7 +97,7 @@ fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
     ])
 }
 
-/// Returns the verdict on candidates that the runs do not tell apart: all of them, or their number and the first.
+/// Returns the verdict on candidates that the runs cannot distinguish: all of them, or their number and the first.
 fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
     let all = all_tied(best);
     let names: Vec<String> = all.iter().map(|name| short(name)).collect();
@@ -114,7 +114,7 @@ fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
             years_of(best.value)
         ),
         (false, _) => format!(
-            "Take {} by {by}, too close to tell apart",
+            "Take {} by {by}, too close to distinguish",
             names.join(" or ")
         ),
     };

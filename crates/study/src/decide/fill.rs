@@ -32,8 +32,8 @@ const MOST: usize = 400;
 /// Maximum number of pieces of random writes, which reach the steady state of a drive with much spare area late: four
 /// capacities.
 const MOST_RANDOM: usize = 4 * MOST;
-/// Random writes are steady when two successive windows of this many pieces differ by less than this share, after at
-/// least this many pieces: until then, much of the drive is still as the fill left it.
+/// Random writes are steady when two successive windows of this many pieces differ by less than this share. At least
+/// the third number of pieces is written: until then, much of the drive is still as the fill left it.
 const STEADY: (usize, f64, usize) = (100, 0.02, 3 * MOST);
 /// Number of pieces whose median is the initial rate.
 const FIRST: usize = 4;

@@ -13,7 +13,7 @@ use crate::ledger::support::{self, Statement};
 /// Figures that describe how garbage collection delays writes below saturation.
 const FIGURES: [&str; 2] = ["nand.pace.depth", "nand.collection.burst"];
 
-/// The remark.
+/// Text for a drive whose pauses below saturation are unknown.
 const REMARK: &str = "writes below saturation: pauses of garbage collection are not known or not modelled for this drive";
 
 /// Checks whether the drive, or a member, is a NAND drive without such a figure from a source.

@@ -30,7 +30,7 @@ pub enum Syncs {
 
 impl Syncs {
     /// Returns the synchronous share of a workload.
-    pub fn of(workload: &Workload) -> Syncs {
+    pub fn count(workload: &Workload) -> Syncs {
         match workload {
             Workload::Jobs(jobs) => Syncs::Share(of_jobs(jobs)),
             Workload::Trace(trace) => of_trace(trace),
@@ -97,7 +97,7 @@ mod tests {
 
     fn of(text: &str) -> Syncs {
         let load = Load::of_text("a job", text.to_owned()).expect("fio's words");
-        Syncs::of(&load.yours().workload)
+        Syncs::count(&load.yours().workload)
     }
 
     #[test]

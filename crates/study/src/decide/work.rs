@@ -61,8 +61,8 @@ const FILLING: Span = Span::from_ms(60_000);
 /// Interval at which the bytes in memory are read.
 const READ_EVERY: Span = Span::from_ms(100);
 
-/// Returns the share of the written bytes that stayed in the memory of a pool with an intent log during the counted
-/// time, for the run with the most; 0 if memory did not fill further, `None` for other drives.
+/// Returns the share of the written bytes that stayed in the memory of a pool with an intent log. It is of the counted
+/// time, and of the run with the most; 0 if memory did not fill further. `None` for other drives.
 pub fn stays_in_memory(drive: &DriveSheet, outcomes: &[Outcome]) -> Option<f64> {
     dirty_max(drive)?;
     let of = |outcome: &Outcome| {
@@ -353,7 +353,7 @@ impl Load {
         let (Some(share), Some(dirty)) = (stays, dirty_max(drive)) else {
             return Ok(outcomes);
         };
-        if self.is_trace() || !Syncs::of(&self.yours.workload).needs_no_log() {
+        if self.is_trace() || !Syncs::count(&self.yours.workload).needs_no_log() {
             return Ok(outcomes);
         }
         let rates = outcomes

@@ -71,7 +71,7 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
     sweep.points.iter().map(point).collect()
 }
 
-/// The jobs that run beside what is measured: a reporting group of their own, which ends by itself.
+/// Returns the jobs that run at the same time as the measured ones. They are a reporting group that ends by itself.
 fn jobs_beside(options: &[String], processors: u32) -> Result<Vec<Job>, Problems> {
     if options.is_empty() {
         return Ok(Vec::new());

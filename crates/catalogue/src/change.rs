@@ -76,7 +76,7 @@ pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Locate
     };
     for (key, value) in changes {
         if set(document.as_table_mut(), key, as_value(value)).is_none() {
-            let what = format!("`{key}` cannot be changed: a part of its name is no section");
+            let what = format!("`{key}` cannot be changed: part of its path is not a section");
             return Err(Problems::whole(&located.file.origin, what));
         }
     }
@@ -205,7 +205,7 @@ mod tests {
     fn a_change_that_is_no_figure_is_refused() {
         for (key, said) in [
             ("xpoint.power.limits", "unknown key `xpoint.power.limits`"),
-            ("name.first", "is no section"),
+            ("name.first", "is not a section"),
             ("nand.read", "it has no figure `nand.read`"),
         ] {
             let error = drive_with("p4800x-375", &[(key.to_owned(), "12 W".to_owned())]);

@@ -84,7 +84,7 @@ fn lba_formats(root: &mut Section<'_>) -> Vec<LbaFormat> {
     if formats.len() < written.len() {
         root.problem(
             key,
-            format!("`{key}` has a format that is none"),
+            format!("`{key}` contains an invalid format"),
             "write bytes of data (512 or 4096), and of metadata if any (up to 128), and how the drive rates it if \
              known (best, better, good, degraded), such as [\"512\", \"4096+8 best\"]",
         );

@@ -57,7 +57,7 @@ fn a_raidz_is_no_log() {
     let refused = messages(catalogue::drive(
         "intent-log(main=exos-x18-16tb, log=raidz(3*p4801x-100; parity=1))",
     ));
-    assert!(refused.contains("a raidz is no log"), "{refused}");
+    assert!(refused.contains("a raidz cannot be a log"), "{refused}");
     for log in ["p4801x-100", "mirror(2*p4801x-100)", "stripe(2*p4801x-100)"] {
         let words = format!("intent-log(main=raidz(3*exos-x18-16tb), log={log})");
         assert!(catalogue::drive(&words).is_ok(), "{words}");

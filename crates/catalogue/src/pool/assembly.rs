@@ -182,7 +182,7 @@ impl<'a> Assembly<'a> {
             for (index, &thing) in found.iter().enumerate() {
                 let What::Member(member) = self.things[thing].what else {
                     let what = format!(
-                        "slices.{}: `{}` is no member",
+                        "slices.{}: `{}` is not a member",
                         entry.name.text, self.things[thing].name
                     );
                     self.wrong(&entry.name.at, what, "slices are parts of drives");
@@ -274,8 +274,12 @@ impl<'a> Assembly<'a> {
             Progress::Read(tier) => return tier,
             Progress::Reading => {
                 let entry = &self.outline.tiers[index];
-                let what = format!("tier.{}: it stands on itself", entry.name.text);
-                self.wrong(&entry.name.at, what, "tiers stand on drives in the end");
+                let what = format!("tier.{}: the tier contains itself", entry.name.text);
+                self.wrong(
+                    &entry.name.at,
+                    what,
+                    "the lowest tiers of a pool must consist of drives",
+                );
                 return None;
             }
             Progress::Unread => self.progress[index] = Progress::Reading,
@@ -363,7 +367,7 @@ impl<'a> Assembly<'a> {
             let name = &self.things[thing].name;
             let what = match other == user {
                 true => format!("{user} names `{name}` twice"),
-                false => format!("{user}: {other} stands on `{name}` already"),
+                false => format!("{user}: {other} already uses `{name}`"),
             };
             let help =
                 "each member, slice or tier is in one place; parts of a drive are slices of it";
@@ -407,7 +411,7 @@ impl<'a> Assembly<'a> {
         let mut volumes = Vec::new();
         for (thing, at) in served {
             if !matches!(self.things[thing].what, What::Tier(_)) {
-                let what = format!("serve: `{}` is no tier", self.things[thing].name);
+                let what = format!("serve: `{}` is not a tier", self.things[thing].name);
                 self.wrong(&at, what, "put it into a `concat` of one");
                 continue;
             }
@@ -435,7 +439,7 @@ impl<'a> Assembly<'a> {
         let idle: Vec<&Thing> = idle.collect();
         if let Some(first) = idle.first() {
             let names: Vec<&str> = idle.iter().map(|thing| &*thing.name).collect();
-            let what = format!("nothing stands on {}", quoted(&names));
+            let what = format!("no tier uses {}", quoted(&names));
             let help = "name it in a tier or in `serve`, or take it out";
             self.wrong(&first.at, what, help);
         }

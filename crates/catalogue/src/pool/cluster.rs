@@ -109,14 +109,14 @@ fn node(keys: &mut Keys<'_>) -> Node {
         idle_watts: power.watts(
             "idle",
             0.0..=10_000.0,
-            assumed("420 W", "two sockets, memory and fans at rest"),
+            assumed("420 W", "two idle sockets, memory and fans"),
         ),
         core_watts: power.watts(
             "per_core",
             0.0..=1000.0,
             assumed(
                 "3.1 W",
-                "a socket's rating over its cores, less what they take at rest",
+                "a socket's rated power divided by its cores, less their idle power",
             ),
         ),
     }
@@ -137,7 +137,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
     let groups = number(&cluster.keys, "groups_per_node");
     let written = take(&mut cluster.keys, "groups_per_node");
     if let (Some(key), None | Some(0 | 65..)) = (&written, groups) {
-        let what = "`cluster.groups_per_node` is no whole number from 1 to 64";
+        let what = "`cluster.groups_per_node` must be a whole number from 1 to 64";
         wrong(&key.at, what, "write how many groups a node has, such as 2");
     }
     let group = group(&mut cluster, outline).unwrap_or_else(|at| {
@@ -154,7 +154,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
         }
     });
     if outline.serve.take().is_some() {
-        let what = "`serve` means nothing beside `[cluster]`, which is what is served";
+        let what = "`serve` is not allowed with `[cluster]`: the cluster itself is served";
         wrong(&cluster.at, what, "take it out");
     }
     let mut whole = Outline {

@@ -311,8 +311,8 @@ impl Words<'_> {
         if self.sign('*') {
             let fits = |count: &usize| (1..=MOST).contains(count);
             let Some(many) = name.text.parse().ok().filter(fits) else {
-                let what = format!("`{}` is no count", name.text);
-                let help = format!("write how many there are, from 1 to {MOST}");
+                let what = format!("`{}` is not a valid count", name.text);
+                let help = format!("write a count from 1 to {MOST}");
                 return Err(self.file.problem(name.at, what, Some(help)));
             };
             count = many;
@@ -357,7 +357,7 @@ impl Words<'_> {
         let roles: Vec<String> = parts.iter().map(role).collect();
         if let Some(clash) = settings.iter().find(|key| roles.contains(&key.name)) {
             let what = format!("`{}` is a role and a setting", clash.name);
-            let help = String::from("what a pool stands on comes before the `;`");
+            let help = String::from("the parts of a pool come before the `;`");
             return Err(self.file.problem(clash.at.clone(), what, Some(help)));
         }
         match self.sign(')') {

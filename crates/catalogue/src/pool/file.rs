@@ -163,7 +163,7 @@ fn slice(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Sl
         let value = cursor.value(key)?;
         let bytes = bytes_of(value);
         if bytes.is_none() {
-            cursor.wrong(key, format!("`{key}` is no size"), Bytes::HELP);
+            cursor.wrong(key, format!("`{key}` is not a size"), Bytes::HELP);
         }
         // In whole blocks, as for drives.
         bytes.map(|bytes| bytes / 4096 * 4096)

@@ -27,7 +27,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     if tier.has_child_of("log", |kind| matches!(kind, Kind::Raidz(_))) {
         tier.keys.problem(
             "log",
-            "a raidz is no log: in ZFS a log is a drive or a mirror",
+            "a raidz cannot be a log: in ZFS a log is a drive or a mirror",
             "such as `mirror(2*p4801x-100)`, or several drives",
         );
     }
@@ -85,7 +85,7 @@ fn cpu(keys: &mut Keys<'_>) -> LogCpu {
     let write = span(
         "write",
         "5 us",
-        "a transaction, a look-up and a record of what is to be logged",
+        "a transaction, a look-up and a record of the write to be logged",
     );
     let commit = span(
         "commit",

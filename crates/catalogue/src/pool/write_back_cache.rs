@@ -200,7 +200,7 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
         keys.problem(
             "destage_until",
             "it is above `destage_from`",
-            "destaging goes on until less is in use than it began at",
+            "destaging stops at a level below the level at which it starts",
         );
     }
     let merge = keys.bytes("destage_merge", 4096..=16 << 20, base.merge.into());

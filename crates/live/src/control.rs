@@ -58,7 +58,7 @@ impl Front for Control {
     }
 }
 
-/// A control connection.
+/// Connection of one client of the control socket; each request is a line of text.
 #[derive(Debug)]
 pub struct ControlConnection;
 

@@ -64,9 +64,9 @@ pub struct Ready {
 /// Events of a file descriptor that an endpoint wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interest {
-    /// Readability.
+    /// Whether the caller waits until the socket is readable.
     pub read: bool,
-    /// Writability.
+    /// Whether the caller waits until the socket is writable.
     pub write: bool,
 }
 

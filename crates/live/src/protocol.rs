@@ -127,7 +127,7 @@ pub struct Protocol {
     pub places: Places,
     /// Kind of its clients.
     pub clients: Clients,
-    /// Its own options.
+    /// Options that only this protocol has.
     pub settings: &'static [Setting],
     /// Reads the parameters from the command line.
     pub read: fn(&Asked) -> Result<Box<dyn Service>, Problems>,

@@ -35,14 +35,14 @@ fn a_member_that_returned_is_brought_up_and_then_another_may_go() {
     // At an orderly end the array comes to rest, so it opens though a member lacks something.
     end(server);
     let (server, mut client) = rig.serve(RAID5);
-    let said = "p4801x-100.0 lacked what was written without it";
+    let said = "p4801x-100.0 missed writes while it was absent";
     assert!(rig.log().contains(said), "{}", rig.log());
     rig.ok("p4801x-100.1: dies");
     check(&mut client, 2);
     end(server);
     aside(&rig, 1, false);
     let (server, mut client) = rig.serve(RAID5);
-    let said = "p4801x-100.1 is not there: raid5 goes on without it";
+    let said = "p4801x-100.1 is missing: raid5 continues without it";
     assert!(rig.log().contains(said), "{}", rig.log());
     check(&mut client, 2);
     write(&mut client, 3);
@@ -62,7 +62,7 @@ fn all_members_are_enough_after_a_kill() {
         kill(server);
         let (_server, mut client) = rig.serve(pool);
         assert!(
-            rig.log().contains("parity fits its data again"),
+            rig.log().contains("parity matches the data again"),
             "{}",
             rig.log()
         );
@@ -93,7 +93,7 @@ fn what_a_kill_leaves_in_doubt_is_refused_unless_the_loss_is_accepted() {
     write(&mut client, 1);
     kill(server);
     aside(&rig, 1, false);
-    let why = "p4801x-100.1 is missing, old, was out or cannot read all of it";
+    let why = "p4801x-100.1 is missing, old, was absent or is partly unreadable";
     refused(RAID5, &store, why);
     refused(RAID5, &store, "--accept-loss");
     // With all of it there is no doubt.
@@ -122,5 +122,5 @@ fn a_raid6_opens_without_a_member_where_its_second_parity_leaves_no_doubt() {
     kill(server);
     aside(&rig, 0, false);
     aside(&rig, 4, false);
-    refused(RAID6, &store, "cannot be computed for certain");
+    refused(RAID6, &store, "cannot be computed with certainty");
 }

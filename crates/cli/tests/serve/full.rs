@@ -137,7 +137,7 @@ fn a_pool_without_room_says_so_and_loses_nothing() {
     assert_eq!(ends_with(&mut client, command::WRITE, 400), error::ENOSPC);
     drop(client);
     drop(server);
-    assert!(!log().contains("goes on without"), "{}", log());
+    assert!(!log().contains("continues without"), "{}", log());
     // The store is served read-only if there is no space at all.
     let mut child = Command::new("prlimit")
         .args(["--fsize=64", env!("CARGO_BIN_EXE_drivelab"), "serve", POOL])
@@ -168,7 +168,7 @@ fn a_pool_without_room_says_so_and_loses_nothing() {
     assert_eq!(ends_with(&mut client, command::WRITE, 400), 0);
     drop(client);
     end(server);
-    assert!(!log().contains("goes on without"), "{}", log());
+    assert!(!log().contains("continues without"), "{}", log());
 }
 
 /// Returns the answer at `/healthz`.

@@ -81,7 +81,7 @@ fn a_mirror_of_caches_opens_without_the_files_of_one() {
     }
     let (server, mut client) = rig.serve(CACHES);
     let said = rig.log();
-    assert!(said.contains("it is made anew"), "{said}");
+    assert!(said.contains("it is recreated"), "{said}");
     check(&mut client, 2);
     wait_for(&rig, "write-back-cache.0 is in sync with mirror again");
     rig.ok("optane-memory-16.1: dies");

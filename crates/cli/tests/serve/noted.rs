@@ -53,7 +53,7 @@ fn a_mirror_member_that_is_behind_is_not_served_alone() {
     // Now the first member is behind: the pool was opened without it.
     aside(&rig, "p4801x-100.0", true);
     aside(&rig, "p4801x-100.1", false);
-    refused(MIRROR, &store, "all members that are here are old copies");
+    refused(MIRROR, &store, "all present members are old copies");
 }
 
 #[test]

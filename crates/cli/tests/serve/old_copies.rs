@@ -123,7 +123,7 @@ fn a_state_that_is_older_than_its_data_is_told() {
 fn a_pool_of_which_all_members_are_old_is_served_only_if_the_loss_is_accepted() {
     let lives = Lives::new("mirror(2*optane-memory-16)", End::InOrder);
     let old = ["optane-memory-16.0.img", "optane-memory-16.1.img"];
-    lives.is_refused(&old, "all members that are here are old copies");
+    lives.is_refused(&old, "all present members are old copies");
     let server = serve_logged(lives.rig.folder.path(), lives.pool, &["--accept-loss"]);
     check(&mut Client::connect(&server), 1);
     end(server);
@@ -142,7 +142,7 @@ fn two_copies_of_a_pool_that_both_went_on_are_not_mixed() {
     for file in [leg, "optane-memory-16.1.img.state"] {
         copy(&lives.kept(2).join(file), &lives.store().join(file));
     }
-    refused(lives.pool, &lives.store(), "went on without each other");
+    refused(lives.pool, &lives.store(), "diverged");
 }
 
 #[test]

@@ -131,11 +131,11 @@ fn what_a_write_back_cache_acknowledged_survives_a_kill() {
         }
     };
     aside(false);
-    refused(pool, &store, "is not there");
+    refused(pool, &store, "and is missing");
     aside(true);
     let (_server, mut client) = rig.serve(pool);
     let said = rig.log();
-    assert!(said.contains("of its ring are found again"), "{said}");
+    assert!(said.contains("of its ring were recovered"), "{said}");
     check(&mut client, 3);
 }
 
@@ -159,7 +159,7 @@ fn what_an_intent_log_has_flushed_survives_a_kill() {
 
     let (server, mut client) = rig.serve(pool);
     let said = rig.log();
-    assert!(said.contains("blocks of its log are found again"), "{said}");
+    assert!(said.contains("blocks of its log were recovered"), "{said}");
     check(&mut client, 3);
     rig.ok("p4801x-100.0: dies");
     write(&mut client, 4);
@@ -208,11 +208,7 @@ fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
         }
     };
     aside(false);
-    refused(
-        pool,
-        &store,
-        "p4801x-100, a log of intent-log, is not there",
-    );
+    refused(pool, &store, "p4801x-100, a log of intent-log, is missing");
     aside(true);
     let (server, mut client) = rig.serve(pool);
     check(&mut client, 2);
@@ -220,11 +216,7 @@ fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
     aside(false);
     let server = serve_logged(rig.folder.path(), pool, &["--accept-loss"]);
     let mut client = Client::connect(&server);
-    assert!(
-        rig.log().contains("p4801x-100 is not there"),
-        "{}",
-        rig.log()
-    );
+    assert!(rig.log().contains("p4801x-100 is missing"), "{}", rig.log());
     write(&mut client, 3);
     flush(&mut client);
     kill(server);
@@ -480,18 +472,18 @@ fn legs_that_went_on_without_each_other_are_refused() {
         let server = serve_logged(rig.folder.path(), MIRROR, &more);
         let mut client = Client::connect(&server);
         let said = format!(
-            "p4801x-100.{} is not there: mirror goes on without it",
+            "p4801x-100.{} is missing: mirror continues without it",
             1 - alone
         );
         assert!(rig.log().contains(&said), "{}", rig.log());
         let why = tell(&rig.control, &format!("p4801x-100.{}: returns", 1 - alone));
-        assert!(why.contains("was not there at the start"), "{why}");
+        assert!(why.contains("was missing at the start"), "{why}");
         write(&mut client, 2 + u64::from(alone));
         check(&mut client, 2 + u64::from(alone));
         end(server);
         hide(1 - alone, false);
     }
-    refused(MIRROR, &store, "went on without each other");
+    refused(MIRROR, &store, "diverged");
 }
 
 /// The default is a machine with 64 GiB, more than the serving machine may have.

@@ -34,9 +34,9 @@ pub enum Pattern {
     Read,
     /// Sequential writes.
     Write,
-    /// Random reads.
+    /// Reads at uniformly distributed offsets.
     RandRead,
-    /// Random writes.
+    /// Writes at uniformly distributed offsets.
     RandWrite,
 }
 

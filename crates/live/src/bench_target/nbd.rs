@@ -61,10 +61,10 @@ pub(super) fn connect(socket: Socket, export: &str, job: &Job) -> Result<(Pipe, 
     let mut gathered = Vec::new();
     let greeting = take(&mut pipe, &mut gathered, 18)?;
     if be64(&greeting) != MAGIC || be64(&greeting[8..]) != HAVE_OPTION {
-        return Err("this is no NBD server of the newstyle".into());
+        return Err("not an NBD server with newstyle negotiation".into());
     }
     if be16(&greeting[16..]) & FIXED_NEWSTYLE == 0 {
-        return Err("the server does not do the fixed newstyle".into());
+        return Err("the server does not support fixed newstyle negotiation".into());
     }
     pipe.out.push(&u32::from(FIXED_NEWSTYLE).to_be_bytes());
     let name = export.as_bytes();
@@ -78,11 +78,11 @@ pub(super) fn connect(socket: Socket, export: &str, job: &Job) -> Result<(Pipe, 
     loop {
         let head = take(&mut pipe, &mut gathered, 20)?;
         if be64(&head) != OPTION_REPLY {
-            return Err("an answer that is no answer to an option".into());
+            return Err("the server sent something other than an option reply".into());
         }
         let (kind, length) = (be32(&head[12..]), be32(&head[16..]));
         if length > 1 << 16 {
-            return Err("an answer that is too long".into());
+            return Err("the option reply is longer than 64 KiB".into());
         }
         let data = take(&mut pipe, &mut gathered, length as usize)?;
         match kind {
@@ -153,7 +153,7 @@ impl Session for Export {
                 break;
             }
             if be32(&self.head) != SIMPLE_REPLY {
-                return Err("an answer that is no simple reply".into());
+                return Err("the server sent something other than a simple reply".into());
             }
             let error = be32(&self.head[4..]);
             self.tag = be64(&self.head[8..]) as u16;

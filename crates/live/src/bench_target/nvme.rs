@@ -102,7 +102,7 @@ impl Admin {
             .take(count)
             .filter_map(|entry| DiscoveryEntry::read_from_bytes(entry).ok())
             .find(|entry| entry.kind == 2)
-            .ok_or("discovery tells of no subsystem")?;
+            .ok_or("the discovery log lists no subsystem")?;
         let name = found.subnqn;
         let end = name
             .iter()

@@ -38,7 +38,7 @@ enum Encryption {
     None,
     /// Not encrypted yet: nothing is revealed before the client has begun TLS.
     Awaited,
-    /// Encrypted.
+    /// TLS is active.
     Begun,
 }
 

@@ -79,7 +79,7 @@ impl Front for Nbd {
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     export: usize,
-    /// Block size in bytes that the client was told.
+    /// Block size in bytes that was reported to the client.
     block: u32,
     structured: bool,
     contexts: bool,

@@ -70,7 +70,7 @@ impl Controllers {
             .as_deref_mut()
     }
 
-    /// Removes a controller.
+    /// Removes the controller `id`; an unknown `id` is ignored.
     pub(super) fn remove(&mut self, id: u16) {
         if let Some(place) = self.table.get_mut(usize::from(id).wrapping_sub(1)) {
             *place = None;

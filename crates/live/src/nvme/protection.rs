@@ -1,8 +1,10 @@
 //! Protection information: a guard, an application tag and a reference tag for each block, in its metadata.
 //!
-//! Eight or sixteen bytes, big endian, at one end of the metadata: a guard of 16, 32 or 64 bits, an application tag,
-//! and a field that is shared by a storage tag (for the host's own use) and the reference tag. Types 1 and 2 tie each
-//! block to its address, type 3 does not. Source: NVM Express Base Specification 1.4, chapter 8.3; NVM Command Set
+//! Protection information has eight or sixteen bytes, big endian, at one end of the metadata. It consists of a guard of
+//! 16, 32 or 64 bits, an application tag, and one field that holds both a storage tag (for the host's own use) and the
+//! reference tag. Types 1 and 2 tie each block to its address, type 3 does not.
+//!
+//! Source: NVM Express Base Specification 1.4, chapter 8.3; NVM Command Set
 //! Specification 1.0, chapter 5.2 (longer guards, storage tags).
 
 use super::wire::{Sqe, Status};

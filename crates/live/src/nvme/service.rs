@@ -24,11 +24,11 @@ pub const PROTOCOL: Protocol = Protocol {
             name: "controller",
             value: Some("KIND"),
             values: &[
-                ("drive", "What the drive has"),
+                ("drive", "Features of the drive"),
                 ("full", "Optional features too"),
             ],
             requires: None,
-            help: "What the NVMe/TCP controller offers: what the drive has, or also optional features that hosts and \
+            help: "Features of the NVMe/TCP controller: those of the drive, or also optional features that hosts and \
                    test suites use (namespace management, Copy, longer guards, device self-test, persistent event log)",
         },
         Setting {

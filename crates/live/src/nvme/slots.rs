@@ -7,18 +7,18 @@ use super::wire::{Sqe, Status};
 /// Progress of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Stage {
-    /// Its capsule is being received.
+    /// The command's capsule is being received.
     #[default]
     Arriving,
-    /// It waits for space to request its data.
+    /// The command waits for buffer space before its data is requested.
     WantsData,
-    /// Its data is being received.
+    /// The command's data is being received.
     Receiving,
-    /// It waits for space in the drive.
+    /// The command waits for a free slot in the drive.
     WantsRoom,
-    /// It is in the drive.
+    /// The drive processes the command.
     InDrive,
-    /// It is an asynchronous event request, or a format in progress.
+    /// Asynchronous event request, or a format in progress.
     Parked,
 }
 

@@ -14,7 +14,7 @@ use super::{Outcome, Served, Slot};
 use crate::setup::StoreChoice;
 use crate::store::{Ranges, State, save};
 
-/// Maximum time at the end in which an idle pool may come to rest: its tiers wait this long before they are at rest.
+/// Maximum time at shutdown until a pool without requests is idle: its tiers finish delayed work within this time.
 const REST: Span = Span::from_ms(11_000);
 
 /// Interval of progress messages while a pool comes to rest.

@@ -12,11 +12,11 @@ use super::machine::Machine;
 pub enum Condition {
     /// No problem is known.
     Ok,
-    /// It works, but needs attention.
+    /// The drive or pool works, but needs attention.
     Degraded,
-    /// It rejects writes.
+    /// The drive or pool rejects writes.
     ReadOnly,
-    /// It completes no commands.
+    /// The drive or pool completes no commands.
     Failed,
 }
 

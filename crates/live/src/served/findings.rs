@@ -57,18 +57,18 @@ fn of_array(config: &PoolConfig<DriveConfig>, &(tier, what): &(u16, Found)) -> O
     let name = &own.name;
     Some(match what {
         Found::Stale(leg, Some(count)) => format!(
-            "{} lacked what was written without it: {} of it computed from the others, it is in sync with {name} again",
+            "{} missed writes while it was absent: {} computed from the other members; it is in sync with {name} again",
             child(config, tier, leg),
             regions(count)
         ),
         Found::Stale(leg, None) => format!(
-            "{} stays out of {name}: not all that it lacks could be computed and written",
+            "{} is not used by {name}: part of the data that it missed could not be computed or written",
             child(config, tier, leg)
         ),
         Found::Unclean(count) => {
             let were = regions_were(count);
             format!(
-                "{name} was not closed in order: {were} being written, parity fits its data again"
+                "{name} was not closed cleanly: {were} being written; parity matches the data again"
             )
         }
         _ => return None,
@@ -84,25 +84,25 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             Found::Absent(log) if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) => {
                 let log = child(config, tier, log);
                 format!(
-                    "{log} is not there: what {name} had synced since the last group is lost, as far as only {log} had it"
+                    "{log} is missing: writes that {name} synced after the last transaction group are lost if only {log} had them"
                 )
             }
             Found::Behind(leg, 0) => {
                 let leg = child(config, tier, leg);
-                format!("{leg} is blank, or not of this pool: {name} does not take its data")
+                format!("{leg} is blank, or not part of this pool: {name} does not use its data")
             }
             Found::Behind(leg, missed) => {
                 let leg = child(config, tier, leg);
-                format!("{leg} is {}: {name} does not take its data", old(missed))
+                format!("{leg} is {}: {name} does not use its data", old(missed))
             }
             Found::Away(leg, missed) => {
                 let leg = child(config, tier, leg);
                 let times = times(missed);
-                format!("{leg} was away: {name} was opened {times} without it")
+                format!("{leg} was absent: {name} was opened {times} without it")
             }
             Found::Absent(leg) => {
                 let leg = child(config, tier, leg);
-                format!("{leg} is not there: {name} goes on without it")
+                format!("{leg} is missing: {name} continues without it")
             }
             Found::Stale(leg, Some(count)) => {
                 let leg = child(config, tier, leg);
@@ -115,19 +115,19 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             Found::Renewed(leg, why) => {
                 let leg = child(config, tier, leg);
                 let why = damage(config, &leg, why);
-                format!("{why}; it is made anew, and {name} copies everything to it")
+                format!("{why}; it is recreated, and {name} copies everything to it")
             }
             Found::Unclean(count) => {
                 let were = regions_were(count);
                 format!(
-                    "{name} was not closed in order: {were} being written, its legs are alike again"
+                    "{name} was not closed cleanly: {were} being written; its members are in sync again"
                 )
             }
             Found::Replayed {
                 records, dropped, ..
             } => {
                 let dropped = behind_gap(found, number, dropped);
-                format!("{name}: {records} records of its ring are found again{dropped}")
+                format!("{name}: {records} records of its ring were recovered{dropped}")
             }
             Found::Logged {
                 group,
@@ -137,11 +137,11 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
             } => {
                 let dropped = behind_gap(found, number, dropped);
                 format!(
-                    "{name}: {blocks} blocks of its log are found again behind group {group}, {writes} writes of them are done again{dropped}"
+                    "{name}: {blocks} blocks of its log were recovered after group {group}, and {writes} of their writes replayed{dropped}"
                 )
             }
             Found::Lost(records) => format!(
-                "{name} has lost data: at least {records} records are missing that were acknowledged as durable, and all that was written after the first of them; it is read-only, as it was before that record; bring back undamaged stores of its members, or copy what is left to a new pool"
+                "{name} has lost data: at least {records} records are missing that were acknowledged as durable. Writes after the first missing record are lost too. The pool is read-only, in its state before that record. Restore undamaged stores of its members, or copy the remaining data to a new pool"
             ),
         }
     };
@@ -156,14 +156,16 @@ pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -
         let tier = usize::from(tier);
         let of_log = matches!(config.tiers[tier].kind, Kind::IntentLog(_));
         let (log, why) = match what {
-            Found::Absent(log) if of_log => (log, String::from("not there")),
-            Found::Behind(log, 0) if of_log => (log, String::from("blank, or not of this pool")),
+            Found::Absent(log) if of_log => (log, String::from("missing")),
+            Found::Behind(log, 0) if of_log => {
+                (log, String::from("blank, or not part of this pool"))
+            }
             Found::Behind(log, missed) if of_log => (log, old(missed)),
             _ => return None,
         };
         let (log, name) = (child(config, tier, log), &config.tiers[tier].name);
         Some(format!(
-            "{log}, a log of {name}, is {why}: a start without it loses for good what was synced since the last group, as far as only {log} has it"
+            "{log}, a log of {name}, is {why}: a start without it permanently loses writes that were synced after the last transaction group if only {log} has them"
         ))
     };
     found.found.iter().filter_map(line).collect()
@@ -172,20 +174,20 @@ pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -
 /// Returns advice for a tier that cannot be opened.
 pub(super) fn way_on(damage: Damage) -> Option<&'static str> {
     Some(match damage {
-        Damage::Outdated(_) | Damage::Bare(_) => "bring back the newest copy of its store",
+        Damage::Outdated(_) | Damage::Bare(_) => "restore the newest copy of its store",
         Damage::Apart(..) | Damage::Diverged(..) => {
             "keep one of them: move the store of the other, both files, out of the folder"
         }
         Damage::AllOutdated(_) | Damage::OtherLife => {
-            "bring back the newest copies, or serve what is here as it is with --accept-loss"
+            "restore the newest copies, or serve the present stores as they are with --accept-loss"
         }
         Damage::Behind(_) => {
-            "bring back the stores of the others, or serve what is here as it is with --accept-loss"
+            "restore the stores of the other members, or serve the present stores as they are with --accept-loss"
         }
         Damage::Hole(_) => {
-            "bring back the newest copy of its store, or serve what is here with --accept-loss: parts of it may be wrong"
+            "restore the newest copy of its store, or serve the present stores with --accept-loss: parts of the data may be wrong"
         }
-        Damage::Missing(_) => "bring back its store",
+        Damage::Missing(_) => "restore its store",
         _ => return None,
     })
 }
@@ -197,58 +199,61 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
     match damage {
         Damage::Missing(leg) => {
             let leg = named(leg);
-            format!("{name}: {leg} has what the others have not, and is not there")
+            format!("{name}: {leg} has data that the other members do not have, and is missing")
         }
-        Damage::Unlabelled => format!("{name}: none of its legs has a label that can be read"),
+        Damage::Unlabelled => format!("{name}: none of its members has a readable label"),
         Damage::Foreign(leg) => format!("{name}: {} belongs to another pool", named(leg)),
-        Damage::Misplaced(leg) => format!("{name}: {} has another place in it", named(leg)),
+        Damage::Misplaced(leg) => format!(
+            "{name}: {} belongs to another position in this pool",
+            named(leg)
+        ),
         Damage::Apart(one, two) => format!(
-            "{name}: {} and {} went on without each other, and each has what the other has not",
+            "{name}: {} and {} diverged: each has writes that the other does not have",
             named(one),
             named(two)
         ),
         Damage::Unfound(leg) => {
             format!(
-                "{name}: {} has not what its own tables or log say",
+                "{name}: {} does not contain the data that its own tables or log list",
                 named(leg)
             )
         }
         Damage::Outdated(leg) => format!(
-            "{name}: {} is an old copy, or was away: the pool was opened without it since",
+            "{name}: {} is an old copy, or was absent: the pool was opened without it since",
             named(leg)
         ),
         Damage::Behind(leg) => format!(
-            "{name}: {} has missed writes, and the members that have them are missing, or cannot read their labels",
+            "{name}: {} has missed writes, and the members that have them are missing or have unreadable labels",
             named(leg)
         ),
         Damage::Bare(leg) => format!(
-            "{name}: {} is blank, or not of this pool: it has no label",
+            "{name}: {} is blank, or not part of this pool: it has no label",
             named(leg)
         ),
         Damage::Diverged(one, two) => {
             let member = |index: u16| &config.members[usize::from(index)].name;
             format!(
-                "{} and {} went on without each other, and each has what the other has not",
+                "{} and {} diverged: each has writes that the other does not have",
                 member(one),
                 member(two)
             )
         }
         Damage::Hole(leg) => format!(
-            "{name}: {} is missing, old, was out or cannot read all of it, and writes were under way when the pool ended: what it had cannot be computed for certain",
+            "{name}: {} is missing, old, was absent or is partly unreadable, and writes were in flight when the pool ended: its data cannot be computed with certainty",
             named(leg)
         ),
-        Damage::Lossy => format!("{name} has lost what was durable"),
+        Damage::Lossy => format!("{name} has lost durable data"),
         Damage::AllOutdated(missed) => {
             let times = if missed == 1 {
                 "once"
             } else {
                 "more than once"
             };
-            format!("all members that are here are old copies: the pool was opened {times} since")
+            format!("all present members are old copies: the pool was opened {times} since")
         }
-        Damage::OtherLife => {
-            String::from("the members went on without this folder: its pool.state is not theirs")
-        }
+        Damage::OtherLife => String::from(
+            "the members were used without this folder: its pool.state does not match them",
+        ),
         Damage::Unwritable(leg) => format!("{name}: {} cannot be written", named(leg)),
         other => format!("{name}: {other}"),
     }

@@ -162,11 +162,11 @@ pub struct Counters {
 /// Histograms of the model's latencies of successful commands since the start.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// Latencies of reads.
+    /// Time from arrival to reply of each read.
     pub reads: Histogram,
-    /// Latencies of writes.
+    /// Time from arrival to reply of each write.
     pub writes: Histogram,
-    /// Latencies of flushes.
+    /// Time from arrival to reply of each flush.
     pub flushes: Histogram,
 }
 
@@ -254,8 +254,9 @@ impl Served {
         }
     }
 
-    /// Computes what the drive would otherwise compute at its first write, which takes up to a second in which no
-    /// client would be served. Call it before clients are admitted if the drive is served against a clock.
+    /// Computes in advance the state that the drive would otherwise compute at its first write. The computation can
+    /// last one second, and no client is served meanwhile. If the drive is served in real time, call this function
+    /// before clients are admitted.
     pub fn prepare(&mut self) {
         self.machine.each_drive(|drive| drive.prepare());
     }

@@ -218,13 +218,16 @@ pub(super) fn open_file(
         (true, true) => open_existing(path, &beside, &fresh, management),
         (true, false) => Err(refused(
             path,
-            format!("there is no {} beside it", beside.display()),
-            "name a file that does not exist yet, and a new store is made",
+            format!("its state file {} is missing", beside.display()),
+            "name a file that does not exist yet to create a new store",
         )),
         (false, true) => Err(refused(
             path,
-            format!("{} is there, but the data is not", beside.display()),
-            "bring the data back, or remove the state file to begin anew",
+            format!(
+                "the state file {} exists, but the data file does not",
+                beside.display()
+            ),
+            "restore the data file, or remove the state file to create a new store",
         )),
     }
 }
@@ -253,7 +256,7 @@ fn open_existing(
         refused(
             beside,
             what,
-            "bring back an undamaged copy, or name another --store",
+            "restore an undamaged copy, or name another --store",
         )
     })?;
     let of = |state: &State| format!("{} with {} bytes", state.drive, state.bytes);
@@ -284,7 +287,7 @@ fn open_existing(
                 "it has {length} bytes, its state says {} of LBA format {}",
                 state.bytes, state.lifetime.lba_format
             ),
-            "bring back an undamaged copy, or name another --store",
+            "restore an undamaged copy, or name another --store",
         ));
     }
     opened(path, file, state)

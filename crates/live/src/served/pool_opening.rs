@@ -116,19 +116,19 @@ impl Setup {
         if !path.is_dir() {
             return Err(refused(
                 path,
-                "it is a file, and this pool keeps its data by member".into(),
+                "it is a file, but this pool stores its data in a folder, by member".into(),
                 "name a folder, or one that does not exist yet",
             ));
         }
         if !file.exists() {
             return Err(refused(
                 path,
-                String::from("there is no pool.state in it"),
-                "name an empty folder, or one that does not exist yet, and a new store is made",
+                String::from("the folder contains no pool.state"),
+                "name an empty folder, or one that does not exist yet, to create a new store",
             ));
         }
         let text = fs::read_to_string(&file).map_err(|error| cannot(&file, "read", &error))?;
-        let copy = "bring back an undamaged copy, or name another --store";
+        let copy = "restore an undamaged copy, or name another --store";
         let state = PoolState::parse(&text).map_err(|what| refused(&file, what, copy))?;
         self.is_ours(&file, config, &state, &topology, bytes)?;
         Ok(Folder {
@@ -243,12 +243,12 @@ impl Setup {
                 Ok(one) => {
                     if one.state.serial != *serial {
                         let what = format!(
-                            "it is the drive {}, of another pool or another place; {name} is {serial}",
+                            "it is drive {}, of another pool or another position; {name} must be {serial}",
                             one.state.serial
                         );
                         problems
                             .0
-                            .extend(refused(&image, what, "bring back the store of this member").0);
+                            .extend(refused(&image, what, "restore the store of this member").0);
                     }
                     made.extend(one.made.iter().cloned());
                     opened.push(Some(one));
@@ -391,7 +391,7 @@ impl Setup {
                     return Err(refused(
                         path,
                         lost.join("; "),
-                        "bring back its store, or give it up with --accept-loss",
+                        "restore its store, or continue without it with --accept-loss",
                     ));
                 }
             }

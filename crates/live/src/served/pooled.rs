@@ -367,7 +367,7 @@ impl Pooled {
         let store = &self.stores[usize::from(member)];
         match (trouble, store.absent) {
             (Trouble::Returns, true) => Err(format!(
-                "the store of {} was not there at the start",
+                "the store of {} was missing at the start",
                 store.name
             )),
             _ => Ok(()),

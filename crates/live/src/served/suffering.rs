@@ -12,7 +12,8 @@ use super::pooled::Pooled;
 use workload::faults::Fault;
 
 /// Message for a fault of a member that is requested for a whole drive.
-const OF_A_MEMBER: &str = "this befalls a member of a pool that keeps its data by member";
+const OF_A_MEMBER: &str =
+    "this fault applies only to a member of a pool that stores its data by member";
 
 impl Served {
     /// Injects a fault into the whole drive or pool, except for faults of connections.
@@ -106,7 +107,7 @@ impl Served {
 
     fn name_a_member(&self) -> String {
         match self.members()[..] {
-            [] => format!("{OF_A_MEMBER}, and {} is none", self.name()),
+            [] => format!("{OF_A_MEMBER}, and {} is not such a pool", self.name()),
             ref members => format!("{OF_A_MEMBER}: name one of {}", members.join(", ")),
         }
     }
@@ -127,7 +128,10 @@ impl Served {
         fault: &Fault,
     ) -> Result<(&mut Pooled, OfMember), String> {
         let Machine::Pool(pool) = &mut self.machine else {
-            return Err(format!("{OF_A_MEMBER}, and {} is none", self.setup.name));
+            return Err(format!(
+                "{OF_A_MEMBER}, and {} is not such a pool",
+                self.setup.name
+            ));
         };
         let block = u64::from(pool.with_drive(member, |it| it.capacity().block));
         let bytes = pool.bytes_of(member);

@@ -136,7 +136,7 @@ impl Chain {
                 let bytes = u64::from(descriptor.len());
                 let entries = u16::try_from(bytes / DESCRIPTOR).unwrap_or(0);
                 if is_indirect || descriptor.has_next() || bytes % DESCRIPTOR != 0 || entries == 0 {
-                    return Err(Broken("an indirect table that is none"));
+                    return Err(Broken("an invalid indirect descriptor table"));
                 }
                 (table, size, left) = (descriptor.addr(), entries, entries);
                 (next, is_indirect) = (0, true);

@@ -121,7 +121,7 @@ impl Ring {
         (GuestAddress(self.queue.desc_table()), self.queue.size())
     }
 
-    /// Asks the guest to announce the next request. Returns whether one is already there.
+    /// Asks the guest to announce the next request. Returns whether the ring already contains a request.
     pub(super) fn ask(&mut self, memory: &GuestMemoryMmap) -> Result<bool, Broken> {
         self.queue
             .enable_notification(memory)

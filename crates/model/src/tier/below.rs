@@ -149,41 +149,41 @@ pub enum Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Damage::Missing(child) => write!(f, "child {child} is needed and not there"),
+            Damage::Missing(child) => write!(f, "child {child} is required and missing"),
             Damage::Unlabelled => f.write_str("no child has a label"),
             Damage::Foreign(child) => write!(f, "child {child} belongs to another pool"),
-            Damage::Misplaced(child) => write!(f, "child {child} has another place"),
+            Damage::Misplaced(child) => write!(f, "child {child} belongs to another position"),
             Damage::Apart(one, two) => write!(
                 f,
-                "children {one} and {two} went on without each other: which has the data must be said"
+                "children {one} and {two} diverged: remove the one whose data is not wanted"
             ),
-            Damage::Bare(child) => write!(f, "child {child} has no label that can be read"),
-            Damage::Outdated(child) => write!(
-                f,
-                "child {child} is older than what the others have gone on with"
-            ),
+            Damage::Bare(child) => write!(f, "child {child} has no readable label"),
+            Damage::Outdated(child) => write!(f, "child {child} is older than the other children"),
             Damage::Behind(child) => write!(
                 f,
                 "child {child} has missed writes, and no child that has them can be used"
             ),
             Damage::Unfound(child) => {
-                write!(f, "child {child} has not what its own tables or log say")
+                write!(
+                    f,
+                    "child {child} does not contain the data that its own tables or log list"
+                )
             }
             Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
             Damage::Hole(child) => write!(
                 f,
-                "child {child} is out, and writes were under way: what it had cannot be computed for certain"
+                "child {child} is absent, and writes were in flight: its data cannot be computed with certainty"
             ),
-            Damage::Lossy => f.write_str("it has lost what was durable"),
+            Damage::Lossy => f.write_str("it has lost durable data"),
             Damage::Diverged(one, two) => {
-                write!(f, "members {one} and {two} went on without each other")
+                write!(f, "members {one} and {two} diverged")
             }
             Damage::AllOutdated(missed) => write!(
                 f,
-                "all members are an old copy: the pool was opened {missed} times since"
+                "all members are old copies: the pool was opened {missed} times since"
             ),
-            Damage::OtherLife => f.write_str("the members went on without this folder"),
-            Damage::Unsupported => f.write_str("tiers of this kind hold no data yet"),
+            Damage::OtherLife => f.write_str("the members were used without this folder"),
+            Damage::Unsupported => f.write_str("tiers of this kind cannot store data yet"),
         }
     }
 }

@@ -66,7 +66,7 @@ pub enum Header {
     C2hData(Data),
     /// The controller requests data.
     R2t(Data),
-    /// The other side terminates the connection.
+    /// The peer terminates the connection.
     Term(TermReq),
 }
 

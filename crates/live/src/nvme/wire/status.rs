@@ -10,7 +10,7 @@ pub struct Status(u16);
 const DNR: u16 = 1 << 14;
 
 impl Status {
-    /// Success.
+    /// The command completed without error.
     pub const SUCCESS: Status = Status(0);
     /// No such command.
     pub const INVALID_OPCODE: Status = Status::fixed(0, 0x01);
@@ -26,9 +26,9 @@ impl Status {
     pub const ABORT_REQUESTED: Status = Status::fixed(0, 0x07);
     /// Aborted because its queue was deleted.
     pub const ABORTED_SQ_DELETION: Status = Status(0x08);
-    /// The other command of a fused pair failed.
+    /// Aborted because the other command of the fused pair failed.
     pub const ABORTED_FAILED_FUSED: Status = Status::fixed(0, 0x09);
-    /// The other command of a fused pair is missing.
+    /// Aborted because the other command of the fused pair is missing.
     pub const ABORTED_MISSING_FUSED: Status = Status::fixed(0, 0x0a);
     /// No such namespace, or no such format.
     pub const INVALID_NAMESPACE: Status = Status::fixed(0, 0x0b);

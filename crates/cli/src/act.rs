@@ -35,9 +35,9 @@ Examples:
   drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
   drivelab act p3700-1600 --json | jq '.drives[0].score'
 
-A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer \
-than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large \
-reads and writes keep their rates. A score is found by bisection, to 1x.
+A load of 1x is, per second, 2,000 reads of 1,536 B, 23.53 reads of 128 KiB and 23.53 writes of 128 KiB. A run passes \
+if two conditions are met. In every slice, fewer than 5 % of its reads exceed 1 ms, fewer than 1 % exceed 8 ms and \
+fewer than 0.1 % exceed 64 ms. The large reads and writes keep their rates. The score is found by bisection, to 1x.
 
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 a given load failed.")]
 pub(crate) struct Args {

@@ -69,7 +69,7 @@ impl DriveArgs {
         if self.settings().fill.is_some() {
             remark(
                 "note",
-                "--fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time, and reads there are answered without the medium",
+                "--fill: the lifetime assumes that trimmed blocks stay trimmed; a load that writes to them fills them in time, and reads of them do not access the medium",
             );
         }
     }

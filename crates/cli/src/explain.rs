@@ -32,9 +32,10 @@ Examples:
   drivelab explain results.json 980pro-1000 --log run_iops.1.log
   fio job.fio --output-format=json | drivelab explain - ./my-drive.toml --json
 
-The file is fio's (fio 3, --output-format=json or json+), with several jobs or one. By itself it tells what was in flight \
-and whether threads were busy; with a drive the run is simulated as its options say, under conditions that they do not \
-tell (the drive's state, its link, alignment, the host), and with each option that may hold it back changed.
+FILE is the JSON output of fio (fio 3, --output-format=json or json+) for one or several jobs. From the file alone, \
+explain reports the commands in flight and whether threads were busy. If a drive is given, the run is simulated with \
+the options in the file. The simulation is repeated under conditions that the file does not record (the drive's \
+state, its link, alignment, the host), and with each option changed that may limit the run.
 
 Conditions that explain a difference are those whose rates and latencies come nearest to what was measured: a likely cause, \
 to be checked on the machine.")]
@@ -106,7 +107,7 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
     let sentences = decide::explain::sentences(answers);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
-            title: String::from("What bound the run"),
+            title: String::from("Bottleneck of the run"),
             answers: sentences.clone(),
             table: decide::explain::table(answers, None),
             method: decide::explain::method(answers, request, &command, None),

@@ -42,8 +42,8 @@ Examples:
   drivelab fit p4800x-375 --measured results.json --host ./my-host.toml --output mine.toml
   drivelab fit --sheet sheet.toml --family client-tlc --output mine.toml   from a data sheet
 
-Jobs of a drive write to it. Each group of jobs in fio's results is a run; every fourth is held out of \
-the fit, and its error tells how far the model can be trusted elsewhere.")]
+Jobs of a drive write to it. Each group of jobs in fio's results is a run; every fourth run is held out of \
+the fit. The error of the held-out runs shows how accurate the model is for other loads.")]
 pub(crate) struct Args {
     /// Print the fio jobs for measuring a drive, or those for measuring a host, and exit
     #[arg(long, exclusive = true, value_name = "OF", num_args = 0..=1, default_missing_value = "drive")]

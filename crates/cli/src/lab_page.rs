@@ -20,9 +20,9 @@ Examples:
   drivelab lab ./mine.toml --job database.fio --output mine.html
   drivelab lab p4800x-375 --set xpoint.power.limit=12W --lba-format 4096
 
-The page is one file and needs no network. Drives are added in it by name, as an expression or as TOML; \
-it shows figures, latencies to the 99.999th percentile, where the time goes and what it costs, and it exports \
-the TOML, the job file and the command that gives the same figures.")]
+The page is one file and needs no network. Drives can be added on the page by name, as an expression or as TOML. \
+The page shows figures, latencies to the 99.999th percentile, the latency breakdown and costs. It exports the TOML, \
+the job file and the command that gives the same figures.")]
 pub(crate) struct Args {
     /// Initial drives and pools, at most six: names (see `drivelab drives`), paths of TOML files, or expressions
     /// [default: p4800x-375 p3700-1600]
@@ -129,9 +129,9 @@ fn without_files(name: &str) -> Problems {
     Problems(vec![Problem {
         origin: name.to_owned(),
         place: Place::Whole,
-        what: String::from("names other files of yours, which a page cannot read"),
+        what: String::from("names other files on this machine, which a page cannot read"),
         help: Some(String::from(
-            "a file whose members and family are of the catalogue",
+            "use a file whose members and family are in the catalogue",
         )),
     }])
 }

@@ -32,8 +32,8 @@ Examples:
 A limit is FIGURE<VALUE or FIGURE>VALUE. Figures are mean, p99 (p1 to p99.999), iops, bw and watts; read., write. or \
 sync. before a figure takes one direction, and a latency without one must hold for each.
 
-The open loop is Poisson arrivals (fio's rate_process=poisson), the closed loop keeps so many I/Os in flight; each is \
-searched with three seeds. The job of an answer is in the JSON, as a file for fio.
+The open loop has Poisson arrivals (fio's rate_process=poisson). The closed loop keeps a fixed number of I/Os in \
+flight. Each is searched with three seeds. The JSON contains the job of each answer, as a job file for fio.
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no load of some drive is within all limits.")]
 pub(crate) struct Args {

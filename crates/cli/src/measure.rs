@@ -50,13 +50,14 @@ Plans (fio's jobs; docs/measure.md):
   snia-throughput-128k, snia-throughput-1m, snia-latency   its other tests, in rounds of 2, 2 and 9 minutes
   under-load   two fills, writes until steady, then paced reads and writes beside writes at 0 to 100 % of what the drive takes
 
-What a plan writes to loses its data. A plan that writes does not touch a device that is mounted, swap, held by another \
-(LVM, MD, ZFS) or the root disk. One that has partitions, a file system or other signatures, a regular file and an NBD \
-export it touches only if --destroy-data names it: a device by its serial number (without one: by the backing file of a \
-loop device, its WWID, or its path; a partition with -partN after it), a file by its path, an export by its URI. fio reads \
-with --readonly where a plan reads alone.
+A plan that writes destroys the data of its target. Such a plan never writes to the root disk, or to a device that is \
+mounted, in use as swap, or held by another device (LVM, MD, ZFS). Three kinds of target are written only if \
+--destroy-data names them: a device with partitions, a file system or other signatures (by its serial number); a \
+regular file (by its path); an NBD export (by its URI). A device without a serial number is named by the backing file \
+of a loop device, its WWID or its path. A partition has -partN after the name. If a plan only reads, fio runs with \
+--readonly.
 
-The file is written after each step. The same command goes on after Ctrl-C or a restart.
+The file is written after each step. After Ctrl-C or a restart, the same command continues the plan.
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or refused, 3 never steady (the file is complete), 130 stopped.")]
 pub(crate) struct Args {
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let verdict = go_through(&ready, &mut document, course, output, &stop)?;
     drop(claim);
     if !verdict.is_complete {
-        tell("stopped: the same command goes on");
+        tell("stopped: run the same command again to continue");
         return stop.finish();
     }
     finish(output, &document)
@@ -153,7 +154,7 @@ fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), 
     let document = Document::read(&origin, &text)?;
     let course = document.resume(&origin, &ready.fresh, &ready.plan)?;
     tell(&format!(
-        "{origin}: goes on after {} steps",
+        "{origin}: continues after {} steps",
         document.steps.len()
     ));
     Ok((document, course))

@@ -29,8 +29,8 @@ Examples:
   drivelab prove 'mirror(2*950pro-256)' --replay 0100...   a broken promise again
   drivelab prove 'mirror(2*950pro-256)' --record proved.toml
 
-A point is one power cut with one choice of what had reached the media; docs/prove.md says what is tried and what not.
-Exit code 3 when a promise is broken, or is more modest than it must be.")]
+A point is one power cut with one choice of the data that had reached the media. docs/prove.md lists the faults and \
+choices that are tried. Exit code 3: a durability guarantee is violated, or weaker than necessary.")]
 pub(crate) struct Args {
     /// Pools: expressions, names or files
     #[arg(value_name = "POOL")]
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let sheets = args.drives.read(&args.pools, &mut problems);
     for sheet in sheets.iter().filter(|sheet| pool(sheet).is_none()) {
         problems.0.push(on_command_line(
-            format!("{}: one drive, which is no pool", sheet.id),
+            format!("{}: is a single drive, not a pool", sheet.id),
             "name a pool, such as 'mirror(2*950pro-256)'",
         ));
     }
@@ -125,15 +125,17 @@ fn refused(name: &str, why: &str) -> Failure {
 fn replay(pools: &[(&str, &PoolConfig<DriveConfig>)], digits: &str) -> Result<(), Failure> {
     let [(name, config)] = pools else {
         let problem = on_command_line(
-            "--replay is of one pool",
-            "name the pool that it was told of",
+            "--replay requires exactly one pool",
+            "name the pool that the case was reported for",
         );
         return Err(Failure::BadInput(Problems(vec![problem])));
     };
     match prove::replay(config, digits).map_err(|why| refused(name, &why))? {
         Some(broken) => {
             report::prove::broken(name, &broken, &mut io::stdout().lock())?;
-            Err(Failure::Verdict("the promise is broken".into()))
+            Err(Failure::Verdict(
+                "the durability guarantee is violated".into(),
+            ))
         }
         None => {
             writeln!(io::stdout().lock(), "nothing is wrong in this case")?;
@@ -185,6 +187,8 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
     let bad = rows.filter(|it| matches!(it.verdict, Verdict::Broken | Verdict::NoLossFound));
     match bad.count() {
         0 => Ok(()),
-        count => Err(Failure::Verdict(format!("{count} promises do not hold"))),
+        count => Err(Failure::Verdict(format!(
+            "{count} durability guarantees do not hold"
+        ))),
     }
 }

@@ -358,7 +358,7 @@ fn unwritable(args: &Args) -> Problems {
     if let Some(ending) = taken {
         return Problems(vec![on_command_line(
             format!(
-                "--output {}: the ending .{} is that of the data beside the page",
+                "--output {}: the ending .{} is reserved for the data file of the page",
                 page.display(),
                 ending.display()
             ),

@@ -150,7 +150,7 @@ fn part_of_a_second(text: &str) -> Result<Span, String> {
     match span >= Span::from_us(100) && SECOND.is_multiple_of(span.ns()) {
         true => Ok(span),
         false => Err(String::from(
-            "not a whole part of a second from 100us on: write 500ms, 100ms, 10ms or the like",
+            "must divide one second evenly and be at least 100us, such as 500ms, 100ms or 10ms",
         )),
     }
 }

@@ -125,7 +125,7 @@ pub(crate) struct Args {
 /// Parses the size of a namespace.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let bytes = size::size(text)?;
     match bytes % 4096 == 0 && bytes > 0 {

@@ -181,7 +181,7 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
         .sum();
     if left > 0 {
         tell(&format!(
-            "stopped: {} are left; the same command goes on",
+            "stopped: {} are left; run the same command again to continue",
             scenarios(left)
         ));
         return stop.finish();

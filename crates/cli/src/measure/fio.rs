@@ -230,7 +230,7 @@ fn answer(status: ExitStatus, scratch: &Path, said: &str) -> Result<Value, Strin
         std::fs::read_to_string(scratch).map_err(|error| format!("fio's output: {error}"))?;
     // Notes may precede the JSON.
     let json = &text[text.find('{').unwrap_or(0)..];
-    serde_json::from_str(json).map_err(|error| format!("fio's output is no JSON: {error}"))
+    serde_json::from_str(json).map_err(|error| format!("fio's output is not JSON: {error}"))
 }
 
 /// Returns as many lines of fio's messages as fit.

@@ -130,7 +130,7 @@ fn problem(option: &str, address: &Address, error: &io::Error) -> Problem {
     let (what, help) = match (address, error.kind()) {
         (Address::Tcp(_), ErrorKind::AddrInUse) => (
             "something listens there already",
-            "end it (`ss -ltnp` tells what it is), or give another port",
+            "end that process (`ss -ltnp` shows it), or give another port",
         ),
         (Address::Tcp(_), ErrorKind::AddrNotAvailable) => (
             "this machine has no such address",
@@ -138,11 +138,11 @@ fn problem(option: &str, address: &Address, error: &io::Error) -> Problem {
         ),
         (Address::Tcp(_), ErrorKind::PermissionDenied) => (
             "not allowed",
-            "ports below 1024 are for root: give one from there on",
+            "ports below 1024 require root: give a port of at least 1024",
         ),
         (Address::Unix(path), ErrorKind::AddrInUse) if is_socket(path) => (
             "something listens there already",
-            "end it (`ss -lxp` tells what it is), or give another path",
+            "end that process (`ss -lxp` shows it), or give another path",
         ),
         (Address::Unix(_), ErrorKind::AddrInUse) => (
             "there is something that is not a socket",

@@ -116,7 +116,7 @@ fn part_of_a_name_is_told_what_it_may_mean() {
 #[test]
 fn endurance_a_day_has_no_more_digits_than_its_rating() {
     let shown = drivelab(&["show", "p4800x-375"]);
-    assert!(text(&shown.stdout).contains(", 30 drive writes a day\n"));
+    assert!(text(&shown.stdout).contains(", 30 drive writes per day\n"));
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub fn bases(tried: &[Tried], width: Width) -> String {
     right(&mut table, 3..5);
     let taken = tried.first().map(|one| &*one.base).unwrap_or_default();
     format!(
-        "Begun from {taken}: its fit is least off where it was fitted. What was held out judges and chooses none. Medians of \
-         absolute errors:\n\n{}",
+        "Begun from {taken}: its fit has the smallest error on the fitted runs. The held-out runs only measure the error; they \
+         are not used to choose. Medians of absolute errors:\n\n{}",
         folded(&table, 1, width)
     )
 }
@@ -121,8 +121,8 @@ pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
         paragraph(
             "The family's: ",
             &format!(
-                "all else, {} figures of {}; `drivelab show` marks them *. Nothing was measured: how latency spreads, \
-                 mixes and what comes between the ratings follow from them.",
+                "all else, {} figures of {}; `drivelab show` marks them *. Nothing was measured: these figures \
+                 determine tail latency, mixes and loads between the ratings.",
                 lent.count(),
                 sheet.family
             ),

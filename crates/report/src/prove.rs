@@ -44,7 +44,8 @@ pub fn table(pools: &[(String, Report)], width: Width, out: &mut dyn Write) -> i
         terminal::unbroken(&mut table, 1..HEADER.len());
         writeln!(out, "{}\n", table.trim_fmt())?;
     }
-    let words = "lost: sectors at the worst point, of those written. as promised: data are lost, and the guarantee says so. TOO MODEST: it says so, and none are. not promised: it says nothing of this fault.";
+    // The verdicts are the table's words. plain-check: allow
+    let words = "lost: sectors at the worst point, out of those written. as promised: data are lost, and the guarantee says so. TOO MODEST: the guarantee says so, but no data are lost. not promised: the guarantee does not cover this fault.";
     writeln!(out, "{}", paragraph("", words, width))
 }
 

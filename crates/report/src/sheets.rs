@@ -178,7 +178,7 @@ fn summary(drive: &DriveSheet, width: Width) -> String {
     }
     if let Some(bytes) = drive.endurance_bytes {
         let daily = drive.drive_writes_per_day();
-        let daily = daily.map(|daily| format!(", {} drive writes a day", digits(daily)));
+        let daily = daily.map(|daily| format!(", {} drive writes per day", digits(daily)));
         rows.push((
             "endurance",
             format!("{} written{}", decimal(bytes), daily.unwrap_or_default()),

@@ -119,7 +119,7 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
     let html = decide::page::explain(
         &answers,
         &words(
-            "What bound the run",
+            "Bottleneck of the run",
             decide::explain::sentences(&answers),
             decide::explain::table(&answers, None),
             decide::explain::method(&answers, Some(&request), "drivelab explain", None),

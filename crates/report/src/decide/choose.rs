@@ -239,8 +239,8 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         }
     };
     let how = format!(
-        "{} on {}, drives {} at the start, {}{cut}.{pace} \"room\" is what is left to the nearest limit, which each seed is to keep; years are to the rated \
-         endurance at this load, of a pool's weakest member.{usd}",
+        "{} on {}, drives {} at the start, {}{cut}.{pace} \"room\" is the distance to the nearest limit, which each seed must meet. Years are the time to the rated \
+         endurance at this load, for a pool that of its weakest member.{usd}",
         facts.source,
         conditions.host.id,
         conditions.state.name(),

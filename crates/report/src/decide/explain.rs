@@ -168,7 +168,7 @@ fn to_tell(trials: &[&Trial]) -> String {
     }
     let head = match trials.len() {
         1 => "To be sure",
-        _ => "They do alike; to tell which it was",
+        _ => "These causes fit equally well; to distinguish them",
     };
     match all.is_empty() {
         true => String::new(),

@@ -94,7 +94,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         if request.random {
             "; writes go anywhere"
         } else {
-            "; writes begin where that ends and go on from the first block"
+            "; writes begin where that ends and continue at the first block"
         },
     );
     let lines = vec![paragraph("", &how, width)];

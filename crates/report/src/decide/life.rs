@@ -376,8 +376,8 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
         });
         let how = format!(
             "{} on {}, drives {} at the start, {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
-             up the rated cycles. Rates are those of the runs, for ever: not followed are a write buffer that fills later, and a \
-             drive that leaves the state in which it began (a fresh one fills up; writes in order clear what random ones left).",
+             up the rated cycles. The rates of the runs are assumed to stay constant. Not modelled: a write buffer that fills later, and a \
+             drive that leaves its initial state (a fresh drive fills up; sequential writes undo the effect of random writes).",
             load.source,
             conditions.host.id,
             conditions.state.name(),

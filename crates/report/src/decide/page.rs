@@ -129,7 +129,7 @@ pub fn max(slo: &Slo, answers: &[max::Answer], words: &Words) -> String {
     let plot = Plot {
         label: format!("{name} over load"),
         x: Axis::around(
-            "I/Os a second, as they arrive",
+            "IOPS, open loop",
             points()
                 .map(|point| point.0)
                 .chain(floors.iter().map(|floor| floor.0)),
@@ -175,7 +175,7 @@ pub fn mix(answers: &[mix::Answer], words: &Words) -> String {
             ends: [0.0, 100.0],
             by_ratio: false,
         },
-        y: Axis::around("I/Os a second", rates, true),
+        y: Axis::around("IOPS", rates, true),
         lines,
         limits: Vec::new(),
         floors: Vec::new(),
@@ -208,7 +208,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     };
     page(
         words,
-        "Each point is a quarter percent of the capacity, first seed. Beside a drive's name stands how much of it is in use at the start.",
+        "Each point is a quarter percent of the capacity, first seed. After each drive's name is the share of it in use at the start.",
         &plot,
     )
 }
@@ -249,7 +249,11 @@ pub fn life(answers: &[life::Answer], words: &Words) -> String {
         ],
         floors: Vec::new(),
     };
-    page(words, "A line that ends early goes on above.", &plot)
+    page(
+        words,
+        "A line that ends early continues above the chart.",
+        &plot,
+    )
 }
 
 /// Returns a line that ends where it reaches `most`.
@@ -308,7 +312,7 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
         lines,
     };
     let caption = format!(
-        "Each point is a drive; to the right and below is better. Dashed lines are the limits. Of many drives each has a number, from the top down; it stands at the point where there is room.{unknown}{}",
+        "Each point is a drive; to the right and below is better. Dashed lines are the limits. If there are many drives, each has a number, counted from the top. A number is at its point if there is space.{unknown}{}",
         not_drawn(others(slo, limit.map(|(index, _)| index)))
     );
     page(words, &caption, &plot)
@@ -323,7 +327,7 @@ pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
             continue;
         };
         let rates = Bars {
-            label: format!("{}: I/Os a second", answer.run),
+            label: format!("{}: IOPS", answer.run),
             unit: "IOPS",
             rows: rates(answer, model),
             limit: model
@@ -331,7 +335,7 @@ pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
                 .as_ref()
                 .map(|rating| (rating.iops, format!("rated, {}", rating.source))),
         };
-        let caption = "I/Os a second: as measured; as the model does it; under each condition that explains the run (if); and with one option changed, under the condition that comes nearest; dashed: the rating.";
+        let caption = "IOPS: measured; simulated; simulated under each condition that explains the run (if); and with one option changed, under the best-fitting condition; dashed: the rating.";
         figures.push((caption, rates.svg()));
         let times = Bars {
             label: format!("{}: where the time goes", answer.run),

@@ -306,8 +306,12 @@ fn binds(answer: &Answer) -> Option<String> {
     let known = answer.candidates.iter();
     let known = known.filter_map(|one| Some(format!("{}: {}", one.drive, one.binds?.words())));
     let known: Vec<String> = known.collect();
-    (!known.is_empty())
-        .then(|| format!("What limits each at its own maximum: {}.", known.join("; ")))
+    (!known.is_empty()).then(|| {
+        format!(
+            "Bottleneck of each at its own maximum: {}.",
+            known.join("; ")
+        )
+    })
 }
 
 /// Returns the figures by seed of the tied candidates.
@@ -369,8 +373,8 @@ fn buffers(answer: &Answer) -> Option<String> {
     let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
     let (drive, seconds) = full.min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(format!(
-        "All this holds as long as write buffers have room: at this load that of {drive} is full after {} if nothing is \
-         destaged (--runtime runs longer, `drivelab size vsan-cache` says from when on writes are held back).",
+        "All this holds while write buffers have space. At this load the buffer of {drive} is full after {} if nothing is \
+         destaged. Use --runtime to run longer; `drivelab size vsan-cache` shows when writes are held back.",
         duration(seconds)
     ))
 }
@@ -406,7 +410,7 @@ pub(super) fn unknown(answer: &Answer) -> Option<String> {
         }
     }
     let words = few.iter().map(|(limit, direction)| {
-        format!("Of {limit} there are too few {direction}; a limit on one direction (read.p99) or a lower percentile may be told.")
+        format!("Too few {direction} to judge {limit}; limit one direction (read.p99) or a lower percentile.")
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| words.join(" "))

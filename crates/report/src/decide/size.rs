@@ -220,7 +220,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         .take(1)
     {
         let text = format!(
-            "Rule: what comes in during 2 transaction groups of {} s, at most twice the {} that may be dirty (a tenth of the \
+            "Rule: the writes that arrive during 2 transaction groups of {} s, at most twice the {} that may be dirty (a tenth of the \
              memory, at most 4 GiB; OpenZFS). S2-097 has 4 GB at 10 GbE.",
             digits(rule.txg_seconds),
             bytes_decimal(rule.dirty_bytes as f64)
@@ -242,11 +242,11 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     }
     let has_hits = |one: &Answer| one.rows.iter().any(|row| row.hits.is_some());
     if answers.iter().any(|one| one.buffer_rule.is_some()) {
-        let text = "Rule: the working set is at most 40 % of the buffer (VMware's performance guide for vSAN), of which no more than \
-                    the pool's buffer_limit counts. Simulated: the load for as long as it lasts, from the state of the pool at the \
-                    start; writes are held back from the first 240th of that time on at whose end the level of congestion is above \
-                    0. Pools of flash run scaled; sizes and times are the whole pool's. A working set that does not fit comes to it \
-                    with any size, only later.";
+        let text = "Rule: the working set is at most 40 % of the buffer (VMware's performance guide for vSAN). At most the \
+                    pool's buffer_limit counts as buffer. Simulated: the load for its whole duration, from the pool's initial \
+                    state. The duration has 240 intervals. Writes count as held back after the first interval that ends with a \
+                    congestion level above 0. Pools of flash run scaled; sizes and times are for the whole pool. If a working set \
+                    does not fit, a larger buffer only delays congestion.";
         lines.push(paragraph("", text, width));
     }
     if answers.iter().any(has_hits) {

@@ -211,7 +211,7 @@ const SPECIFICATIONS: [(&str, Cell); 11] = [
         let bytes = drive.endurance_bytes?;
         Some(format!("{} written", bytes_decimal(bytes as f64)))
     }),
-    ("Drive writes a day", |drive| {
+    ("Drive writes per day", |drive| {
         drive
             .drive_writes_per_day
             .map(|writes| format!("{writes:.1}"))
@@ -229,7 +229,7 @@ const SPECIFICATIONS: [(&str, Cell); 11] = [
     ("Price per GB", |drive| {
         drive.usd_per_gb.map(|price| format!("${price:.2}"))
     }),
-    ("Promise of the pool", |drive| drive.promise.clone()),
+    ("Durability guarantee", |drive| drive.promise.clone()),
     ("How well the model is supported", |drive| {
         Some(format!("{}: {}", drive.support.grade, drive.support.text))
     }),
@@ -249,7 +249,7 @@ pub(super) fn drives(review: &Review) -> Markup {
             tbody {
                 // Rows that only pools have are shown if there is a pool.
                 @for (name, cell) in SPECIFICATIONS.iter().filter(|(name, cell)| {
-                    *name != "Promise of the pool" || review.drives.iter().any(|it| cell(it).is_some())
+                    *name != "Durability guarantee" || review.drives.iter().any(|it| cell(it).is_some())
                 }) {
                     tr {
                         th scope="row" { (name) }
@@ -265,7 +265,7 @@ pub(super) fn drives(review: &Review) -> Markup {
         section id="drives" class="chapter" {
             h2 { "The drives" }
             p class="about" {
-                "What makers and measurements say, and what had to be fitted or assumed. A dash: not in our sources."
+                "Figures from makers and measurements, and figures that were fitted or assumed. A dash: not in our sources."
             }
             (wide("Specifications", &table))
             @for facts in &review.drives {

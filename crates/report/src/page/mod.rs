@@ -128,7 +128,7 @@ fn charts_json(review: &Review, shown: &[Section]) -> serde_json::Value {
 fn lead(review: &Review) -> Markup {
     let figure = html! {
         figure data-chart="lead" class="lead" {
-            figcaption { "What each drive does at the latency you can accept" }
+            figcaption { "Throughput of each drive within a latency limit" }
         }
     };
     match sweeps(review)[..] {

@@ -48,7 +48,7 @@ pub(super) fn chapter(review: &Review) -> Markup {
             h2 { (TITLE) }
             p class="about" {
                 "Change the load, the drives, the settings of a pool or the host: the page runs the model itself, one job on \
-                 steady drives, and shows what comes out. Each run is short, so rare latencies are not in it; the chapters "
+                 drives in steady state, and shows the results. Each run is short and does not show rare latencies; the chapters "
                 "of this review run longer, with several seeds."
             }
             @if let Some(note) = smaller(review) {

@@ -49,7 +49,7 @@ fn cards(all: &Summary) -> Markup {
     let cards: [Card; 5] = [
         (
             "Rows",
-            "What stands behind the model's figure",
+            "Origin of the model's figure",
             [
                 ("predicted", all.predicted.to_string()),
                 ("fitted", all.fitted.to_string()),
@@ -67,7 +67,7 @@ fn cards(all: &Summary) -> Markup {
         ),
         (
             "Throughput, mean, p99",
-            "Of the predicted figures those without a deep tail",
+            "Predicted figures other than deep tails",
             [
                 ("figures", usual.rows.to_string()),
                 ("median error", percent(usual.median)),
@@ -76,7 +76,7 @@ fn cards(all: &Summary) -> Markup {
         ),
         (
             "Deep tails",
-            "Of them p99.99 and beyond, and shares of slow I/Os",
+            "Predicted p99.99 and above, and shares of slow I/Os",
             [
                 ("figures", tail.rows.to_string()),
                 ("median error", percent(tail.median)),
@@ -230,8 +230,8 @@ fn others(reproduction: &Reproduction) -> Markup {
     if by_reason.is_empty() && reproduction.pending.is_empty() {
         return Markup::default();
     }
-    let pending = (!reproduction.pending.is_empty())
-        .then_some(("nobody has looked at them yet", &reproduction.pending));
+    let pending =
+        (!reproduction.pending.is_empty()).then_some(("not examined yet", &reproduction.pending));
     let by_reason = by_reason.iter().map(|(reason, ids)| (*reason, ids));
     html! {
         section class="chapter" id="others" {

@@ -74,7 +74,7 @@ test("figures, tails and anatomy follow the job", async () => {
 test("what is set on the drives is what they run with, in the command and in a link", async () => {
   const { page, complaints, close } = await opened();
   const before = await rows(page);
-  await page.getByText("What is set on the drives").click();
+  await page.getByText("Drive settings").click();
   await page.getByLabel("Over-provisioning").fill("30%");
   await page.keyboard.press("Control+Enter");
   await settled(page);

@@ -221,7 +221,7 @@ const charts = (() => {
       };
       const time = state.against === "time";
       const quantity = {
-        iops: ["I/Os a second", format.count], mb_s: ["Throughput", format.megabytes],
+        iops: ["IOPS", format.count], mb_s: ["Throughput", format.megabytes],
         mean_us: ["Mean latency", format.microseconds], max_us: ["Longest latency", format.microseconds],
       }[state.metric];
       const all = shown().map(({ drive, at }) => ({ drive, at, series: point.results[at]?.series }))
@@ -259,7 +259,7 @@ const charts = (() => {
 
   const COSTS = {
     watts: ["Watts", "Power", (v) => `${format.digits(v)}\u202fW`, (r) => r.watts],
-    per_watt: ["IOPS per watt", "I/Os a second for each watt", format.count,
+    per_watt: ["IOPS per watt", "IOPS per watt", format.count,
       (r) => (r.watts ? ((r.read?.iops ?? 0) + (r.write?.iops ?? 0)) / r.watts : null)],
     controller: ["Controller", "Controller busy", (v) => format.percent(v * 100), (r) => r.controller_busy],
     link: ["Link", "Link busy", (v) => format.percent(v * 100), (r) => r.link_busy],

@@ -7,7 +7,7 @@ const data = (() => {
   const drawn = read("chart-data");
 
   const metrics = {
-    iops: { label: "IOPS", axis: "I/Os a second", format: format.count, of: (f) => f.iops, across: (a) => a.iops },
+    iops: { label: "IOPS", axis: "IOPS", format: format.count, of: (f) => f.iops, across: (a) => a.iops },
     mb_s: { label: "MB/s", axis: "Throughput", format: format.megabytes, of: (f) => f.mb_s, across: (a) => a.mb_s },
     mean: { label: "Mean", axis: "Mean latency", format: format.microseconds, of: (f) => f.latency.mean_us, across: (a) => a.mean_us },
     p50: { label: "Median", axis: "Median latency", format: format.microseconds, of: (f) => f.latency.p50_us, across: (a) => a.percentiles_us[0] },

@@ -5,7 +5,7 @@ const gauged = (() => {
   const rate = (v) => format.megabytes(v);
   // Name, what stands at the axis, how a value is written.
   const METRICS = {
-    iops: ["IOPS", "I/Os a second", format.count],
+    iops: ["IOPS", "IOPS", format.count],
     mb_s: ["MB/s", "Throughput", format.megabytes],
     mean_us: ["Mean latency", "Mean latency", format.microseconds],
     max_us: ["Longest latency", "Longest latency", format.microseconds],

@@ -18,7 +18,7 @@
   const COLUMNS = [["IOPS", "iops", format.count], ["MB/s", "mb_s", format.megabytes], ["Mean", "mean_us", format.microseconds],
     ["Median", "p50_us", format.microseconds], ["99th", "p99_us", format.microseconds], ["99.9th", "p99_9_us", format.microseconds],
     ["99.99th", "p99_99_us", format.microseconds], ["99.999th", "p99_999_us", format.microseconds], ["Longest", "max_us", format.microseconds]];
-  // What is set on the drives: option of the command line, its label, an example.
+  // Drive settings: option of the command line, its label, an example.
   const SETTINGS = [["overprovision", "Over-provisioning", "20%"], ["fill", "Filled", "80%"], ["age", "Age", "3y or 3y@20MB/s"],
     ["lba-format", "LBA format", "4096"], ["power-limit", "Power limit", "12W"], ["percentage-used", "Percentage Used", "104"],
     ["uptime", "Time since power-on", "10min"]];
@@ -197,7 +197,7 @@
       return parts.settings[name];
     };
     parts.settings = {};
-    parts.set = element("details", { class: "data" }, element("summary", {}, "What is set on the drives"),
+    parts.set = element("details", { class: "data" }, element("summary", {}, "Drive settings"),
       element("div", { class: "choices" }, ...SETTINGS.map(([option, label, example]) => field(label, setting(option, "input", { type: "text", size: "11", placeholder: example })))),
       field("Changed figures, KEY=VALUE, one a line", setting("set", "textarea", { rows: "2", placeholder: "xpoint.power.limit=12W" })));
     parts.run = button("Run", run, { title: "Ctrl+Enter" });
@@ -248,7 +248,7 @@
 
   // What is shown is of another job than what is written.
   function stale() {
-    say("The job has changed: Run, or Ctrl+Enter, shows what comes out.");
+    say("The job has changed. Press Run or Ctrl+Enter to update the results.");
   }
 
   function say(text) { if (byId("status").textContent !== text) byId("status").textContent = text; }
@@ -292,11 +292,11 @@
     const words = (value) => value;
     parts.tables.replaceChildren(
       rows.length ? scrolling("Figures", table.build({
-        caption: "What came out", head: ["Drive", ...COLUMNS.map(([label]) => label)], formats: [String, ...COLUMNS.map(([, , write]) => write)], rows,
+        caption: "Results", head: ["Drive", ...COLUMNS.map(([label]) => label)], formats: [String, ...COLUMNS.map(([, , write]) => write)], rows,
       })) : none("…"),
       ...(about.length ? [scrolling("Costs", table.build({
-        caption: "What it costs. A dash: not published, or not modelled.",
-        head: ["Drive", "Name", "Capacity", "Endurance", "Warranty", "Price", "A terabyte", "Mean power", "Write amplification", "Cores of the host"],
+        caption: "Costs. A dash: not published, or not modelled.",
+        head: ["Drive", "Name", "Capacity", "Endurance", "Warranty", "Price", "Price per TB", "Mean power", "Write amplification", "Host cores"],
         formats: [words, words, bytes, bytes, plain("years"), words, (value) => `$${format.digits(value)}`, plain("W"), format.digits, format.digits], rows: about,
       }))] : []));
   }

@@ -7,10 +7,10 @@ const lead = (() => {
   // A load of a sweep in words, or what lies between two of them.
   function loadOf(sweep, ...loads) {
     const text = loads.map((load) => (sweep.along === "queue_depth" ? `QD${load}` : format.count(load))).join(" to ");
-    return sweep.along === "queue_depth" ? text : `at ${text} arrivals a second`;
+    return sweep.along === "queue_depth" ? text : `at ${text} arrivals per second`;
   }
 
-  // Of a drive: [99th percentile, I/Os a second, load in words, load] at each point, from the least load to the greatest.
+  // For a drive: [99th percentile, IOPS, load as text, load] at each point, in ascending order of load.
   const SWEEPS = data.drawn.sweeps;
   function along(direction, at) {
     const sweep = SWEEPS.find((one) => one.direction === direction);
@@ -42,7 +42,7 @@ const lead = (() => {
   const what = (state) => (state.direction === "write" ? "writes" : "reads");
 
   // The most that a drive does with its 99th percentile within the limit, on the line as it is drawn: at a measured point, or
-  // where the line between two of them crosses the limit. Returns [I/Os a second, load in words], or null.
+  // where the line between two of them crosses the limit. Returns [IOPS, load as text], or null.
   function within(direction, points, accept) {
     const sweep = SWEEPS.find((one) => one.direction === direction);
     const all = known(points);
@@ -66,7 +66,7 @@ const lead = (() => {
       return {
         free: true,
         x: { kind: "log10", label: `99th percentile of latency of ${what(state)}`, name: "99th percentile", format: format.microseconds, range },
-        y: { kind: "linear", label: "I/Os a second", format: format.count },
+        y: { kind: "linear", label: "IOPS", format: format.count },
         lines,
         note: "Between two measured points the table reads the line.",
         empty: "Too few samples for this percentile; run without --ios.",
@@ -75,7 +75,7 @@ const lead = (() => {
           label: `Acceptable 99th percentile of ${what(state)}`, format: format.microseconds,
         },
         table: {
-          caption: `4 KiB random I/O: 99th percentile of ${what(state)} and I/Os a second`,
+          caption: `4 KiB random I/O: 99th percentile of ${what(state)} and IOPS`,
           head: ["Drive", "Load", "99th percentile", "IOPS"],
           formats: [String, String, format.microseconds, format.count],
           rows: lines.flatMap((line) => line.points.map(([p99, iops, words]) => [line.name, words, p99, iops])),

@@ -51,7 +51,7 @@ const whatIf = (() => {
   const FIRST = Object.fromEntries(CHOICES.map(({ name, first }) => [name, first]));
   const METRICS = ["iops", "mb_s", "mean_us", "p99_us", "p99_9_us"];
   const SHOWN = {
-    iops: ["IOPS", "I/Os a second", format.count], mb_s: ["MB/s", "Throughput", format.megabytes],
+    iops: ["IOPS", "IOPS", format.count], mb_s: ["MB/s", "Throughput", format.megabytes],
     mean_us: ["Mean", "Mean latency", format.microseconds], p99_us: ["99th", "99th percentile of latency", format.microseconds],
     p99_9_us: ["99.9th", "99.9th percentile of latency", format.microseconds],
   };
@@ -301,7 +301,7 @@ const whatIf = (() => {
     const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of what is chosen" },
       element("table", { class: "simulated" }, element("thead", {}, head), body));
     const host = element("div", {
-      class: "plot", tabindex: "0", role: "group", "aria-label": "What is chosen, over the queue depth. Chart; left and right arrow keys read its values.",
+      class: "plot", tabindex: "0", role: "group", "aria-label": "Selected figure by queue depth. Chart; left and right arrow keys read its values.",
     });
     const live = element("p", { class: "hidden", "aria-live": "polite" });
     const legend = element("p", { class: "note" });

@@ -1,5 +1,5 @@
-//! Finds the commit that the program is built from, for release builds; a development build would be built anew at each
-//! commit, and says `dev`.
+//! Finds the commit that the program is built from, for release builds. A development build says `dev` instead, so that
+//! it is not rebuilt at each commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn commit() -> Option<String> {
     })
 }
 
-/// What git prints, without the last line's end; none if it is not there or fails.
+/// Returns the output of git without the final newline; `None` if git is missing or fails.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

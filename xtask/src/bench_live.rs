@@ -163,11 +163,15 @@ type Scores = Vec<Vec<Vec<Score>>>;
 pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     let seconds = match args {
         [] => SECONDS,
-        ["--seconds", number] => number
-            .parse()
-            .ok()
-            .filter(|&seconds| seconds > 0)
-            .ok_or(format!("--seconds {number}: a number from 1 on is wanted"))?,
+        ["--seconds", number] => {
+            number
+                .parse()
+                .ok()
+                .filter(|&seconds| seconds > 0)
+                .ok_or(format!(
+                    "--seconds {number}: must be a number of at least 1"
+                ))?
+        }
         _ => return Err(format!("`{}`: there is only --seconds N", args.join(" "))),
     };
     if !is_there("fio") {

@@ -427,7 +427,7 @@ pub(crate) fn placed(place: &str, drive: &str, behind: &str, overwrite: bool) ->
     }
 }
 
-/// What is asked of a choice besides the load, the limits and the conditions.
+/// Options of `choose` other than the load, the limits and the conditions.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Choice {

@@ -53,7 +53,7 @@ impl Drive {
             let what = || {
                 wrong(
                     "lba_format",
-                    format!("{it} is no LBA format such as 512, 4096 or 4096+8"),
+                    format!("{it} is not an LBA format such as 512, 4096 or 4096+8"),
                 )
             };
             self::lba_format(it).ok_or_else(what)

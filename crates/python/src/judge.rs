@@ -1,4 +1,4 @@
-//! Questions about runs and pools that are there: `explain`, `check`, `size`, `prove`.
+//! Analyses of existing runs and pools: `explain`, `check`, `size`, `prove`.
 
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,7 @@ pub(crate) fn explained(
     .map_err(raised)?;
     let sentences = decide::explain::sentences(&answers);
     let words = decide::page::Words {
-        title: String::from("What bound the run"),
+        title: String::from("Bottleneck of the run"),
         answers: sentences.clone(),
         table: decide::explain::table(&answers, None),
         method: decide::explain::method(&answers, request.as_ref(), repeats, None),
@@ -233,7 +233,7 @@ pub(crate) fn sized(
     })
 }
 
-/// What came of the faults that pools were tried under.
+/// Results of the crash-consistency tests of pools.
 #[pyclass(frozen, module = "drivelab")]
 pub(crate) struct Proof {
     reports: Vec<(String, prove::Report)>,
@@ -241,13 +241,13 @@ pub(crate) struct Proof {
 
 #[pymethods]
 impl Proof {
-    /// Whether all promises are kept, and none is more modest than it must be.
+    /// Whether no durability guarantee is violated, and none is weaker than necessary.
     #[getter]
     fn holds(&self) -> bool {
         self.reports.iter().all(|(_, report)| report.is_kept())
     }
 
-    /// What the program prints.
+    /// Returns the text that the program prints.
     fn text(&self) -> PyResult<String> {
         let mut out = Vec::new();
         let mut write = || {
@@ -290,7 +290,7 @@ fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Tries whether pools keep their promises.
+/// Tests whether pools meet their durability guarantees.
 #[pyfunction]
 #[pyo3(name = "prove")]
 pub(crate) fn proved(
@@ -305,7 +305,7 @@ pub(crate) fn proved(
         match sheet.pool_config() {
             Some(config) => Ok((sheet.id.clone(), config.clone())),
             None => Err(of_argument(
-                format!("{}: one drive, which is no pool", sheet.id),
+                format!("{}: is a single drive, not a pool", sheet.id),
                 "name a pool, such as \"mirror(2*950pro-256)\"",
             )),
         }

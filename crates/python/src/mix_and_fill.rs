@@ -1,4 +1,4 @@
-//! Questions about mixes of reads and writes, about writes that go on, and about data loss: `mix`, `fill`, `odds`.
+//! Analyses of mixed reads and writes, of sustained writes, and of data loss: `mix`, `fill`, `odds`.
 
 use lab::{Lab, in_parallel};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::decide::{Answer, Around, collect_results, whole};
 use crate::drive::{Drive, host, settings_of, sheets};
 use crate::work::{away, of_argument, raised, taken, within};
 
-/// What is asked of mixes besides the drives and the conditions.
+/// Options of `mix` other than the drives and the conditions.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Mixes {
@@ -95,7 +95,7 @@ pub(crate) fn mixed(
     })
 }
 
-/// What is asked of writes that go on, besides the drives and the conditions.
+/// Options of `fill` other than the drives and the conditions.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Writes {
@@ -180,7 +180,7 @@ pub(crate) fn filled(
     })
 }
 
-/// What is asked of data loss besides the drives.
+/// Options of `odds` other than the drives.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Failures {

@@ -93,7 +93,9 @@ impl Sweep {
         ran.map_err(troubled)?;
         match parts.missing().map_err(troubled)?.is_empty() {
             true => Ok(done.into_inner()),
-            false => Err(PyKeyboardInterrupt::new_err("the same call goes on")),
+            false => Err(PyKeyboardInterrupt::new_err(
+                "interrupted: repeat the call to continue",
+            )),
         }
     }
 

@@ -24,7 +24,7 @@ create_exception!(
     drivelab,
     InputError,
     Error,
-    "What was asked for is wrong: all that is wrong, each with what would be right, as the program says it."
+    "Invalid input: all problems, each with the allowed values, as the program prints them."
 );
 create_exception!(
     drivelab,
@@ -145,8 +145,8 @@ pub(crate) fn raised(problems: Problems) -> PyErr {
     }
 }
 
-/// Returns a problem of the command line as one of arguments: `--replace-after` is `replace_after`. What stands between
-/// backticks is a command, and stays.
+/// Returns a problem of the command line with the names of Python arguments: `--replace-after` becomes `replace_after`.
+/// Text between backticks is a command and is not changed.
 fn as_argument(problem: Problem) -> Problem {
     let is_option = problem.origin.starts_with("--");
     if problem.origin != "command line" && !is_option {

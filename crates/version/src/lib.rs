@@ -1,8 +1,8 @@
-//! Which program made a result: its version, and the commit that it was built from.
+//! Version of the program that made a result, with the commit that it was built from.
 //!
-//! Two builds whose version is the same give the same bytes. The commit stands behind a `+`: `0.1.0+3fa29e1c`, with `.changed`
-//! where the sources differed from the commit. A build for development is `0.1.0+dev`; sources without their history, such
-//! as an archive, give `0.1.0` alone.
+//! Two builds with equal versions produce the same bytes. The commit follows a `+`: `0.1.0+3fa29e1c`. If the sources
+//! differed from the commit, `.changed` is appended. A development build is `0.1.0+dev`. Sources without their history,
+//! such as an archive, give `0.1.0` alone.
 
 /// The version, as `drivelab --version`, pages, JSON, CSV and Parquet have it.
 pub const VERSION: &str = env!("DRIVELAB_VERSION");

@@ -181,7 +181,7 @@ fn fault(
     let wrong = talk.told.errors.get(errors).filter(|_| member.spare);
     Ok(wrong.map(|error| {
         format!(
-            "{} {}, without which the pool should go on: the client was told `{error}`",
+            "{} {}: the pool should continue without this member, but the client received `{error}`",
             member.name, faults[0]
         )
     }))

@@ -3,8 +3,8 @@
 fio.py SOCKET NOTES SEED check|work
 
 A phase is a run of fio that writes one region at random, four or more in flight, and flushes; it is acknowledged when fio
-succeeds. Each phase has a pattern of its own. The check lets fio verify every region whose last phase succeeded; a region
-whose phase was broken off holds anything. Lines on standard output as those of records.py.
+succeeds. Each phase has its own pattern. The check lets fio verify every region whose last phase succeeded. If the last phase of
+a region was interrupted, the region may hold any data. Lines on standard output have the format of records.py.
 """
 import json, os, random, subprocess, sys
 

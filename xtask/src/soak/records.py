@@ -2,7 +2,7 @@
 
 records.py SOCKET NOTES SEED check|work
 
-First checks what the notes promise, then (`work`) writes until the server is gone. Lines on standard output: `CHECKED n`,
+First checks that all data that the notes list as durable are present, then (`work`) writes until the server is gone. Lines on standard output: `CHECKED n`,
 `LOST what`, `ACK n`, `ERROR what`, `GONE`.
 
 A transaction is one to three extents of blocks. It is acknowledged after the flush that follows its last write, or without
@@ -30,7 +30,7 @@ def content(block, generation):
     return b"".join(stamp(first + at, generation) for at in range(BLOCK // SECTOR))
 
 class Notes:
-    """What is known of each block: the generation acknowledged, the last one sent, those sent as zeroes since."""
+    """State of each block: the acknowledged generation, the last one sent, and those sent as zeroes since."""
     def __init__(self):
         self.acknowledged, self.sent = [0] * BLOCKS, [0] * BLOCKS
         self.zeroes = collections.defaultdict(list)

@@ -6,13 +6,14 @@
     >>> row["direction"], row["queue_depth"], row["iops"] > 100_000
     ('read', 16, True)
 
-Everything here does what a verb of the program `drivelab` does, with the same defaults and the same figures: the same seed
-gives the same bytes. Figures have their unit as the ending of their name (``mean_us``, ``mb_s``); ``docs/csv.md`` says what
-each is. Tables hand themselves to pandas, polars and Arrow without a copy: ``run.to_pandas()``, ``polars.DataFrame(run)``,
+Each function does what the subcommand of `drivelab` with its name does, with the same defaults and the same results: equal
+seeds give equal bytes. The name of a figure ends with its unit (``mean_us``, ``mb_s``); ``docs/csv.md`` describes each figure.
+Tables are passed to pandas, polars and Arrow without a copy: ``run.to_pandas()``, ``polars.DataFrame(run)``,
 ``pyarrow.table(run)``.
 
-What is wrong raises `InputError` with the text that the program prints: all that is wrong at once, each with what would be
-right. Ctrl-C stops `run` and `replay` and gives what there is (``stopped`` is true, and a warning says so); it ends the others.
+Invalid input raises `InputError` with the text that the program prints: all problems at once, each with the allowed values.
+Ctrl-C stops `run` and `replay`, which then return the results so far (``stopped`` is true, and a warning is issued). Ctrl-C
+ends all other functions without a result.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ _Drives = _Union[_Path_, "Drive", "_Iterable[_Union[_Path_, Drive]]"]
 
 
 class _Tabular:
-    """What has a table: hands it to whoever takes Arrow's C data interface."""
+    """Result with a table, which is exported by Arrow's C data interface."""
 
     def _table(self):
         raise NotImplementedError
@@ -152,9 +153,10 @@ class Drive:
     ...
     drivelab.InputError: ...
 
-    What is set: ``power_limit`` ("12W"), ``lba_format`` ("4096", "4096+8"), ``percentage_used`` (SMART's, 104), ``uptime``
-    ("10min"), ``volume`` (of a pool); and the condition it is in: ``overprovision`` ("20%", a share of its capacity that is kept
-    back as spare area), ``fill`` ("80%", the share that holds data; the rest is trimmed), ``age`` ("3y", or "3y@20MB/s").
+    Settings: ``power_limit`` ("12W"), ``lba_format`` ("4096", "4096+8"), ``percentage_used`` (as in SMART, such as 104),
+    ``uptime`` ("10min"), ``volume`` (of a pool). Condition of the drive: ``overprovision`` ("20%", the share of the capacity
+    that is added to the spare area), ``fill`` ("80%", the share that holds data; the rest is trimmed), ``age`` ("3y", or
+    "3y@20MB/s").
     """
 
     def __init__(
@@ -195,23 +197,23 @@ class Drive:
         return drive
 
     def set(self, key: str, value: object) -> Drive:
-        """The same drive with a figure changed; `figures` lists the keys."""
+        """Returns a copy of the drive with one figure changed; `figures` lists the keys."""
         call = self._call if self._call.startswith("drivelab.") else f"drivelab.Drive({self._call})"
         return Drive._of(self._name, self._core.set(key, str(value)), f"{call}.set({key!r}, {str(value)!r})")
 
     @property
     def id(self) -> str:
-        """Its short name."""
+        """Short name of the drive."""
         return self._core.id
 
     @property
     def facts(self) -> dict[str, _Any]:
-        """What the catalogue knows of it, as ``drivelab show --json`` has it, without its figures."""
+        """Catalogue data of the drive, as in ``drivelab show --json``, without its figures."""
         return _json.loads(self._core.json(False))
 
     @property
     def figures(self) -> list[dict[str, _Any]]:
-        """Its figures, each with key, value, kind and source."""
+        """Figures of the drive, each with key, value, kind and source."""
         return _json.loads(self._core.json(True)).get("figures", [])
 
     def __repr__(self):
@@ -251,7 +253,7 @@ def hosts() -> list[str]:
 
 
 class Jobs:
-    """Jobs of fio's; see `fio`."""
+    """fio jobs; see `fio`."""
 
     def __init__(self, core, words):
         self._core, self._words = core, words
@@ -266,7 +268,7 @@ class Jobs:
 
 
 def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _Iterable[str] = ()) -> Jobs:
-    """Jobs of fio's: options as on its command line, or job files. Options beside files count above what the files say.
+    """fio jobs: options as on fio's command line, or job files. Options that are given with files override the files.
 
     >>> import drivelab as dl
     >>> dl.fio("--name=a --direct=1 --ioengine=libaio --rw=randread --bs=4k", "--size=1g --iodepth=4").names
@@ -345,9 +347,9 @@ def _latencies(rows):
 
 
 class Run(_Tabular):
-    """What came out of fio's jobs: a line for each drive, job and direction.
+    """Results of fio jobs: a line for each drive, job and direction.
 
-    As text it is what fio would print, ``json()`` is fio's JSON.
+    ``str(run)`` is the text that fio would print; ``json()`` is fio's JSON.
     """
 
     def __init__(self, core):
@@ -403,8 +405,9 @@ def run(
 ) -> Run:
     """Runs fio's jobs on a drive or several.
 
-    ``state``: how the drive begins: fresh, filled, steady (random writes), or auto: filled before loads in order, else steady. ``every``: the length of intervals of `Run.over_time` ("100ms").
-    ``fault``: a script of faults, such as a line ``at 2s nda.0: dies``; what came before and after each is in ``json()["phases"]``.
+    ``state``: the initial state: fresh, filled, steady (random writes), or auto (filled before sequential loads, otherwise steady).
+    ``every``: the length of intervals of `Run.over_time` ("100ms").
+    ``fault``: a fault script, such as a line ``at 2s nda.0: dies``; results before and after each fault are in ``json()["phases"]``.
 
     >>> import drivelab as dl
     >>> run = dl.run(["p4800x-375", "p3700-1600"], "--ioengine=libaio --direct=1 --rw=randread --bs=4k --number_ios=2000")
@@ -416,7 +419,7 @@ def run(
 
 
 class Replay(_Tabular):
-    """What came out of a trace: a line for each drive and kind of request."""
+    """Results of a trace replay: a line for each drive and kind of request."""
 
     def __init__(self, core):
         self._core = core
@@ -433,7 +436,7 @@ class Replay(_Tabular):
         return self._core.stopped
 
     def json(self) -> dict[str, _Any]:
-        """What ``drivelab replay --output-format json`` prints."""
+        """Output of ``drivelab replay --output-format json``."""
         return _json.loads(self._core.json())
 
     def plot(self) -> matplotlib.figure.Figure:
@@ -929,7 +932,7 @@ def prove(pools: _Drives, *, points: int = 10_000, fault: str = "", seed: int = 
 
 
 class Act(_Tabular):
-    """What came out of Aerospike's test: a line for each drive and kind of request, of the run at the load or at the score."""
+    """Results of Aerospike's test (ACT): a line for each drive and kind of request, of the run at the load or at the score."""
 
     def __init__(self, core):
         self._core = core
@@ -953,7 +956,7 @@ class Act(_Tabular):
         return {drive["drive"]: drive["score"] for drive in self.json()["drives"]}
 
     def json(self) -> dict[str, _Any]:
-        """What ``drivelab act --output-format json`` prints."""
+        """Output of ``drivelab act --output-format json``."""
         return _json.loads(self._core.json())
 
     def log(self) -> str:
@@ -1007,7 +1010,7 @@ def act(
 
 
 class Fit(_Tabular):
-    """A model of one's own drive: measured figures beside the model's, and the drive's file."""
+    """Model fitted to a measured drive: measured and simulated figures, and the drive's file."""
 
     def __init__(self, core):
         self._core = core
@@ -1024,7 +1027,7 @@ class Fit(_Tabular):
         return self._core.toml
 
     def save(self, path: _Path_, force: bool = False) -> _Path:
-        """Writes the drive's file, for ``Drive(path)``; gives its path. A file that is there is kept unless ``force``."""
+        """Writes the drive's file, for ``Drive(path)``, and returns its path. An existing file is kept unless ``force``."""
         return _written(path, self.toml, force)
 
 
@@ -1062,7 +1065,7 @@ class Review(_Tabular):
 
     @property
     def verdict(self) -> list[str]:
-        """What it comes to, a sentence each."""
+        """Conclusions, one sentence each."""
         return self._core.verdict
 
     def json(self) -> dict[str, _Any]:
@@ -1184,11 +1187,11 @@ def sweep(
 ) -> Sweep:
     """Runs a sweep (``docs/sweep.md``): scenarios by the thousand into a Parquet file.
 
-    ``output``: the file, by default the sweep's name with ``.parquet`` in the current folder. ``client``: what runs its parts, a
-    hundred scenarios each: a client of Dask distributed, an executor of `concurrent.futures`, or a `joblib.Parallel`; without one
-    all cores of this machine, or ``threads`` of them. Workers must have drivelab of the same version, and see the files that
-    the sweep names under the same paths. The bytes of the file are the same whoever runs it. What is done stays when it is
-    interrupted; the same call goes on.
+    ``output``: the file, by default the sweep's name with ``.parquet`` in the current folder. ``client``: runs the parts of the
+    sweep, a hundred scenarios each: a client of Dask distributed, an executor of `concurrent.futures`, or a `joblib.Parallel`.
+    Without ``client``, the sweep uses all cores of this machine, or ``threads`` of them. Workers must have the same version of
+    drivelab, and access to the files that the sweep names under the same paths. The bytes of the file do not depend on
+    ``client`` or ``threads``. If the sweep is interrupted, the same call continues it.
     """
     path = _Path(path)
     output = _Path(path.with_suffix(".parquet").name if output is None else output)

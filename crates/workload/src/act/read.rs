@@ -260,7 +260,7 @@ impl<'a> ConfigReader<'a> {
         let no_reads = reads == 0 && !given("read-reqs-per-sec");
         if no_reads && (writes == 0 || matches!(generation, Generation::Queues { .. })) {
             let what = "read-reqs-per-sec is zero or missing";
-            let help = "2000 reads and 1000 writes a second are a load of 1x";
+            let help = "a load of 1x is 2000 reads and 1000 writes per second";
             self.problem(0, what, Some(String::from(help)));
         }
         let record = self.number("record-bytes", Some(1_536), 1..=LARGEST_BLOCK) as u32;

@@ -221,7 +221,10 @@ fn not_a_fault(line: &str, first: Option<&str>) -> String {
         .find(|fault| fault.split_whitespace().next() == first);
     match known {
         Some(fault) => format!("`{line}` should be `{fault}`"),
-        None => format!("`{line}` is no fault; there are: {}", SYNTAX.join(", ")),
+        None => format!(
+            "`{line}` is not a fault; the faults are: {}",
+            SYNTAX.join(", ")
+        ),
     }
 }
 

@@ -399,7 +399,7 @@ impl Settings {
                 wrong.push(About {
                     option,
                     what: Wrong::new(
-                        format!("is no option of ioengine={}", self.job.engine_name),
+                        format!("is not an option of ioengine={}", self.job.engine_name),
                         format!("ioengine={}", engines.join(" or ioengine=")),
                     ),
                 });
@@ -431,7 +431,7 @@ impl Settings {
                 _ => "",
             };
             unlike.push(format!(
-                "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them{round}"
+                "block sizes that are not a multiple of 512 B (here {bytes}) move whole pages of {PAGE} B on the drive, as the page cache does{round}"
             ));
         }
         self.job.direct = !cached;
@@ -482,7 +482,7 @@ const LARGEST: u64 = 1 << 30;
 fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
     let problem = if !bytes.is_multiple_of(512) {
         Wrong::new(
-            format!("blocks of {bytes} bytes are no multiple of 512"),
+            format!("block size {bytes} is not a multiple of 512 bytes"),
             "a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
         )
     } else if bytes > LARGEST {

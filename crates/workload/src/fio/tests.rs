@@ -443,11 +443,11 @@ fn problems_name_line_key_and_cure() {
       help: 0 or 1
     error: bad.fio:21:1: iodepth: needs a value
       help: iodepth=...
-    error: bad.fio:14:1: bs: blocks of 4000 bytes are no multiple of 512
+    error: bad.fio:14:1: bs: block size 4000 is not a multiple of 512 bytes
       help: a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)
     error: bad.fio:18:1: rate_iops: rate and rate_iops exclude each other
       help: one of the two
-    error: bad.fio:15:1: hipri: is no option of ioengine=psync
+    error: bad.fio:15:1: hipri: is not an option of ioengine=psync
       help: ioengine=io_uring or ioengine=io_uring_cmd or ioengine=pvsync2 or ioengine=sg or ioengine=xnvme or ioengine=libblkio
     "#);
     insta::assert_snapshot!(read_text("empty.fio", "; nothing\n", &HERE).expect_err("empty").to_string(), @r"

@@ -90,7 +90,7 @@ impl<'a> List<'a> {
             Ok(number @ 1..=fields::MOST) => Some(number - 1),
             _ => {
                 let help = format!("a number from 1 to {}", fields::MOST);
-                self.wrong(format!("--columns: {key}={value} is no column"), &help);
+                self.wrong(format!("--columns: {key}={value} is not a column"), &help);
                 Some(0)
             }
         }

@@ -75,9 +75,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         let Some(ns) = time_of(before) else {
             return Err(fields
                 .fault("no time in seconds before the event, such as 1008.400196:")
-                .help(
-                    "trace-cmd report, perf script and ftrace print it unless they are told not to",
-                ));
+                .help("trace-cmd report, perf script and ftrace print it by default"));
         };
         if let ControlFlow::Break(()) = one(event, &fields, ns, requests, &mut issued)? {
             break;

@@ -153,7 +153,7 @@ fn a_refused_engine_brings_no_further_problems() {
     let libaio = "[a]\nioengine=libaio\nsize=1m\ncpuload=50\n";
     let problems = read_text("t.fio", libaio, &HERE).expect_err("cpuio's option");
     insta::assert_snapshot!(problems, @r"
-    error: t.fio:4:1: cpuload: is no option of ioengine=libaio
+    error: t.fio:4:1: cpuload: is not an option of ioengine=libaio
       help: ioengine=cpuio
     ");
 }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// As in fio: randrw, or rw for a mix in order
+    /// As in fio: randrw, or rw for a sequential mix
     #[arg(long, value_name = "RW", default_value = "randrw")]
     rw: String,
 

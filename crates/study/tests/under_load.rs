@@ -54,7 +54,7 @@ fn the_verdict_has_a_sentence_of_each_drive() {
     let said: Vec<&str> = said.map(|it| &*it.text).collect();
     assert_eq!(said.len(), 1, "{:?}", found.verdict);
     assert!(
-        said[0].starts_with("The P4800X: one paced read in 1,000 takes longer than"),
+        said[0].starts_with("The P4800X: p99.9 of rate-limited reads is"),
         "{said:?}"
     );
 }

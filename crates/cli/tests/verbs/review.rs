@@ -176,7 +176,7 @@ fn files_that_no_review_wrote_are_replaced_by_force_only() {
     let page = std::fs::read_to_string(folder.path().join("database.html")).unwrap();
     assert!(page.contains("Your jobs and traces, seed 1") && !page.contains("Quick suite"));
     for part in [
-        "<h2>To five nines</h2>",
+        "<h2>Tail latency</h2>",
         "data-chart=\"distribution\"",
         "data-chart=\"anatomy\"",
     ] {

@@ -190,7 +190,7 @@ impl Suite {
             same(
                 watched,
                 copy.log(),
-                &format!("a clone made at {now:?}, going on"),
+                &format!("a clone made at {now:?} that continues"),
             )?;
         }
         run(&mut device, &mut mix, now, Time::NEVER);

@@ -74,7 +74,10 @@ impl Buffers for Bytes {
     fn give_back(&mut self, payload: Payload) {
         if payload.buffer != 0 {
             let mut arena = self.0.borrow_mut();
-            debug_assert!(!arena.free.contains(&payload.buffer), "given back twice");
+            debug_assert!(
+                !arena.free.contains(&payload.buffer),
+                "buffer released twice"
+            );
             arena.free.push(payload.buffer);
         }
     }

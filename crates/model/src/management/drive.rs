@@ -32,7 +32,7 @@ pub enum OperationKind {
 /// An operation in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// Kind of operation.
+    /// Whether the operation is a format or a sanitize.
     pub kind: OperationKind,
     /// When it started.
     pub since: Time,

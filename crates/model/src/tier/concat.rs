@@ -110,10 +110,12 @@ impl TierSettings for ConcatConfig {
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if Concat::sizes(children).contains(&0) {
-            problems.push(String::from("one of what it stands on has less than 1 MiB"));
+            problems.push(String::from(
+                "each of its children must have at least 1 MiB",
+            ));
         }
         if children.is_empty() {
-            problems.push(String::from("it stands on nothing"));
+            problems.push(String::from("it requires at least one child"));
         }
         problems
     }

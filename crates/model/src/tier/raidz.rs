@@ -154,7 +154,7 @@ impl TierSettings for RaidzConfig {
             ));
         } else if self.capacity(children) == 0 {
             problems.push(String::from(
-                "what it stands on does not hold one block of 128 KiB",
+                "its members are too small for one block of 128 KiB",
             ));
         }
         problems

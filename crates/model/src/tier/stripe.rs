@@ -86,9 +86,9 @@ impl TierSettings for StripeConfig {
             problems.push(String::from("its chunk is not of whole 4 KiB"));
         }
         if children.len() < 2 {
-            problems.push(String::from("a stripe is over at least two"));
+            problems.push(String::from("a stripe requires at least two members"));
         } else if self.capacity(children) == 0 {
-            problems.push(String::from("its chunk is larger than what it stands on"));
+            problems.push(String::from("its chunk is larger than its members"));
         }
         problems
     }

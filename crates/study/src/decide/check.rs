@@ -151,7 +151,12 @@ impl Check {
         let figures: Result<Vec<Limit>, Problems> = figures.map(Limit::figure_alone).collect();
         let run = match of("act").map(str::parse::<f64>) {
             Some(Ok(load)) => Run::Act(load),
-            Some(Err(_)) => return Err(Problems::whole(name, "`; act: ` is no number")),
+            Some(Err(_)) => {
+                return Err(Problems::whole(
+                    name,
+                    "`; act: ` must be followed by a number",
+                ));
+            }
             None => Run::Job(Load::of_text(name, text.to_owned())?),
         };
         Ok(Check {

@@ -87,7 +87,7 @@ impl Class {
             },
             Class::XPoint => FailureRate {
                 per_year: [0.0044, 0.0007, 0.012],
-                source: "Intel's 2 million hours MTBF (from memory); nobody has published a fleet: the range is assumed, that of flash with PLP",
+                source: "Intel's 2 million hours MTBF (from memory); no study of a fleet is known: the range of flash with PLP is assumed",
                 unreadable_per_bit: 1e-17,
                 unreadable_source: "Intel's limit for data-centre drives, 1 sector in 10^17 bits (from memory)",
             },

@@ -423,7 +423,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
         percent: 100.0,
         day: day(100.0),
         then: format!(
-            "SMART's critical warning \"reliability degraded\"; the drive goes on{retention}"
+            "SMART's critical warning \"reliability degraded\"; the drive continues to work{retention}"
         ),
     }];
     let throttle = match &sheet.config {
@@ -455,9 +455,7 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
         None => Passing {
             percent: 105.0,
             day: day(105.0),
-            then: String::from(
-                "nothing in the model: it goes on; a real drive may become read-only",
-            ),
+            then: String::from("no change in the model; a real drive may become read-only"),
         },
     });
     all

@@ -375,7 +375,7 @@ impl Runs<'_> {
             };
             tell(match height {
                 Height::Arrivals(rate) => {
-                    format!("{} arrivals a second", text::digits::count(rate))
+                    format!("{} arrivals per second", text::digits::count(rate))
                 }
                 Height::InFlight(depth) => format!("{depth} in flight"),
             });

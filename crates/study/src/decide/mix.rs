@@ -131,8 +131,11 @@ pub fn check(request: &Request) -> Result<(), Problems> {
         problems.0.push(Problem {
             origin: String::from("command line"),
             place: text::problem::Place::Whole,
-            what: format!("--rw {}: is no mix of reads and writes", request.pattern.rw),
-            help: Some(String::from("randrw, or rw for a mix in order")),
+            what: format!(
+                "--rw {}: is not a mix of reads and writes",
+                request.pattern.rw
+            ),
+            help: Some(String::from("randrw, or rw for a sequential mix")),
         });
     }
     problems.or(())

@@ -1,20 +1,22 @@
-//! The odds that a pool loses data, from its own loss rule: how often drives fail, and how long a failed one stays failed.
+//! Probability that a pool loses data, from its own loss rule, the failure rates of its drives, and their repair times.
 //!
-//! The rule (`model::tier::Loss`) gives the smallest sets of members that lose data when all of them have failed. A set is lost in a year
-//! with the sum over its members j of rate(j) x the product over the others i of rate(i) x repair time(i): all others are failed, and j
-//! fails before one of them is replaced. Rates of sets are added. That is the first term of the Markov chain with repairs side by side;
-//! with repairs in days and failures in hundreds of years the other terms are below a thousandth (tests).
+//! The rule (`model::tier::Loss`) gives the smallest sets of members whose joint failure loses data. The annual loss
+//! rate of a set is a sum over its members j. Each term is rate(j), times the product over the other members i of
+//! rate(i) x repair time(i): all others have failed, and j fails before one of them is replaced. The rates of the sets
+//! are added. This sum is the first term of the Markov chain with concurrent repairs. With repairs that last days and
+//! failures every few hundred years, the other terms are below a thousandth (tests).
 //!
-//! Repair time: until the drive is replaced (assumed, an option), and the rebuild. A rebuild takes as long as a new drive of this model
-//! takes to be written once in order, or one in use to be read once, whichever is longer; it is simulated, alone on the drive, for
-//! its whole capacity.
+//! The repair time is the time until the drive is replaced (assumed, an option), plus the rebuild. The rebuild takes
+//! the longer of two times: writing a new drive of this model once sequentially, and reading a drive in use once. The
+//! rebuild is simulated as the only load on the drive, for its whole capacity.
 //!
-//! A crash of the machine counts in a set with memory if it falls into the time in which all drives of the set are
-//! failed: until the repair (a RAID 5 or 6 that lacks a member and crashes is in doubt, the write hole), or within
-//! [`EXPOSED`] for log devices of an intent log, because main has everything after that.
+//! In a set that includes memory, a crash of the machine counts if all drives of the set have failed at that time. A
+//! failed drive counts until its repair: if a RAID 5 or 6 without one member crashes, its data is in doubt (write
+//! hole). For log devices of an intent log, a failed drive counts for [`EXPOSED`] only, because main contains all data
+//! after that time.
 //!
-//! Left out: drives that fail together, age and wear, fire and operators, faults of software, checksum errors that nobody looks for, other
-//! load during a rebuild.
+//! Not modelled: correlated failures of drives, age and wear, fire, operator errors, software faults, checksum errors
+//! that no scrub detects, other load during a rebuild.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +50,7 @@ pub const CRASHES: f64 = 1.0;
 /// Reads hours of a time such as `24h`, `90min` or `3d`.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn hours(text: &str) -> Result<f64, String> {
     let units = [
         ("min", 1.0 / 60.0),
@@ -68,7 +70,7 @@ pub fn hours(text: &str) -> Result<f64, String> {
 /// Reads the share that fails in a year, of all drives (`0.5%`) or of one (`p4801x-100=0.2%`).
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn share_of_drives(text: &str) -> Result<(Option<String>, f64), String> {
     let (drive, percent) = match text.rsplit_once('=') {
         Some((drive, percent)) => (Some(drive.trim().to_owned()), percent),
@@ -89,7 +91,7 @@ pub fn share_of_drives(text: &str) -> Result<(Option<String>, f64), String> {
 /// Reads the number of failures of the machine in a year.
 ///
 /// # Errors
-/// What would be right.
+/// A description of the allowed form.
 pub fn crashes(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     number
@@ -97,7 +99,7 @@ pub fn crashes(text: &str) -> Result<f64, String> {
         .ok_or_else(|| String::from("write a number of 0 to 1000"))
 }
 
-/// What is asked.
+/// Options of an analysis of data loss.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Hours until a failed drive is replaced.
@@ -115,7 +117,7 @@ pub struct Request {
 /// How often something happens in a year: typical, least and greatest.
 pub type PerYear = [f64; 3];
 
-/// What was found of one pool or drive.
+/// Loss rates of one pool or drive.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
     /// The pool or drive.
@@ -127,16 +129,16 @@ pub struct Answer {
     /// Rebuilds without redundancy that meet an unreadable sector, in a year: some blocks are lost then. Null if no drive
     /// can fail without data loss.
     pub unreadable: Option<PerYear>,
-    /// What loses most often.
+    /// Most frequent cause of data loss.
     pub cause: Cause,
     /// Each kind of drive in it.
     pub drives: Vec<Repair>,
 }
 
-/// What loses most often.
+/// Most frequent cause of data loss.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Cause {
-    /// How many drives have to be failed at once.
+    /// Number of drives that must have failed at once.
     pub drives: usize,
     /// Whether the machine crashes then.
     pub crash: bool,
@@ -147,15 +149,15 @@ pub struct Cause {
 /// A kind of drive: how often it fails, and how long it then is missing.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Repair {
-    /// The drive.
+    /// Short name in the catalogue.
     pub drive: String,
-    /// How many of it.
+    /// Number of these drives in the pool.
     pub count: usize,
-    /// Its class; null where the user said how often it fails and the class is unknown.
+    /// Class of the drive; null if the user specified the failure rate and the class is unknown.
     pub class: Option<Class>,
-    /// Share that fails in a year.
+    /// Annual failure rate: share of the drives that fails per year.
     pub failures: PerYear,
-    /// Where that is from.
+    /// Source of the failure rate.
     pub source: String,
     /// Seconds of the rebuild.
     pub rebuild_seconds: f64,
@@ -254,7 +256,7 @@ fn unused<'a>(
     problems.or(())
 }
 
-/// Each kind of drive of a pool once; the drive itself if it is none.
+/// Returns each kind of drive of a pool once; for a single drive, the drive itself.
 fn kinds(drive: &DriveSheet) -> Vec<&DriveSheet> {
     match &drive.pool {
         Some(_) => drive.members.iter().collect(),

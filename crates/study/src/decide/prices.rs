@@ -82,7 +82,7 @@ impl Prices {
                 if prices.kwh.is_none() {
                     root.wrong(
                         "power",
-                        format!("`{written}` is no price of power"),
+                        format!("`{written}` is not a price of power"),
                         "write it as \"0.30 USD/kWh\"",
                     );
                 }
@@ -92,8 +92,8 @@ impl Prices {
                 if prices.place.is_none() {
                     root.wrong(
                         "place",
-                        format!("`{written}` is no price of a place"),
-                        "write it as \"2.50 USD/month\", for each drive",
+                        format!("`{written}` is not a price of a drive slot"),
+                        "write the price per drive as \"2.50 USD/month\"",
                     );
                 }
             }

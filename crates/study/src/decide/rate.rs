@@ -37,7 +37,7 @@ impl Offered {
     /// # Errors
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<Offered, String> {
-        let help = "write IOPS, such as 50k, or bytes a second, such as 300MB/s";
+        let help = "write IOPS, such as 50k, or bytes per second, such as 300MB/s";
         let read = match text.ends_with("/s") {
             true => quantity::<Bytes>(text).map(|rate| Offered::Bytes(rate.0)),
             false => slo::count(text).map(Offered::Iops),

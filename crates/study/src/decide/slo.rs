@@ -289,7 +289,7 @@ fn figure(name: &str) -> Result<Figure, Wrong> {
         return match percent.parse::<f64>() {
             Ok(percent) if (1.0..=99.999).contains(&percent) => Ok(Figure::Percentile(percent)),
             _ => Err(wrong(
-                format!("`{name}` is no percentile"),
+                format!("invalid percentile `{name}`"),
                 "p1 to p99.999, such as p99 or p99.9",
             )),
         };

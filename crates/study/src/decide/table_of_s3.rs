@@ -51,7 +51,7 @@ pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
         let mut rows = ledger.iter().flat_map(|file| &file.rows);
         match rows.find(|row| row.id == id).map(|row| &row.published) {
             Some(crate::ledger::Published::Number(number)) => Ok(*number),
-            _ => Err(Problems::defect("ledger", format!("{id} is no number"))),
+            _ => Err(Problems::defect("ledger", format!("{id} is not a number"))),
         }
     };
     let mut rows = Vec::new();

@@ -270,9 +270,9 @@ pub(super) fn tell_busiest(
     }
 }
 
-/// Returns the I/Os a second of these runs at a height. In an open loop the threads' own rates are added up: threads
-/// start one after the other, which in a short run is a share of the time from the first start to the last completion,
-/// so that less seems to complete than arrives.
+/// Returns the IOPS of these runs at a height. In an open loop, the sum of the threads' own rates is used. Threads
+/// start one after another, and in a short run these delays are a notable share of the time from the first start to
+/// the last completion. A rate over that whole time would be below the arrival rate.
 pub(super) fn rate_at(height: Height, outcomes: &[&Outcome]) -> f64 {
     match height {
         Height::Arrivals(_) => own_rates(outcomes),

@@ -48,7 +48,7 @@ impl Writing {
     /// # Errors
     /// A description of the allowed form.
     pub fn read(text: &str) -> Result<Writing, String> {
-        let help = "write bytes a second or a day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
+        let help = "write bytes per second or per day, such as 100MB/s or 2TB/day, or drive writes per day, such as 1DWPD";
         let read = split(text).and_then(|(number, unit)| {
             let factor = A_DAY.iter().find(|(name, _)| *name == unit);
             match (factor, unit) {

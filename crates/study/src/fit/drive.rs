@@ -516,7 +516,7 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
         names.join(", ")
     };
     let mut head = format!(
-        "# Made by drivelab fit from {}. Of kind fitted from fio's results are the figures that were free; all \
+        "# Made by drivelab fit from {}. The free figures have the kind fitted, from fio's results; all \
          others are that drive's.\n# Fitted to the runs {}.\n",
         base.id,
         runs(false)

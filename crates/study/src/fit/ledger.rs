@@ -283,7 +283,7 @@ impl<'a> Bench<'a> {
                 unit::number_in(&unit::words(*number, own), unit).is_some()
             });
             if !same {
-                wrong(format!("{words} is no number in `{unit}`"));
+                wrong(format!("{words} is not a number in `{unit}`"));
             }
         }
         let reduced = reduced(files, recipe, &mut wrong);

@@ -293,7 +293,7 @@ fn remarks(page: &Page<'_>, cursor: &mut Cursor<'_>) -> Vec<Remark> {
                 expression,
                 ledger: format!("ledger/{ledger}.toml"),
             }),
-            (None, _) => inner.wrong("published", "`published` is no number", HELP),
+            (None, _) => inner.wrong("published", "`published` is not a number", HELP),
             (_, Err(wrong)) => inner.wrong("metric", wrong.0, "see docs/ledger.md"),
         }
     }

@@ -248,7 +248,7 @@ fn of_options(
     jobs: &[Job],
     uncounted: f64,
 ) -> Option<(String, &'static str)> {
-    const HELP: &str = "options and results are of different runs: take both from one file of fio's, with one job to a reporting group";
+    const HELP: &str = "options and results are from different runs: take both from one fio result, with one job per reporting group";
     let ios = number(side, "total_ios").unwrap_or_default();
     if ios == 0.0 || jobs.is_empty() || jobs.iter().any(|job| job.iolog.is_some()) {
         return None;

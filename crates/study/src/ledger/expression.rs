@@ -208,7 +208,7 @@ impl Parser {
                     name: figure.to_owned(),
                 }),
                 _ => wrong(format!(
-                    "`{name}` is no figure: write the measurement, a dot and its figure, such as `{name}.read.iops`"
+                    "`{name}` is not a figure: write the measurement, a dot and its figure, such as `{name}.read.iops`"
                 )),
             },
         }

@@ -82,7 +82,7 @@ fn ids(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<String> {
             Some(ids) => all.extend(ids),
             None => cursor.wrong(
                 key,
-                format!("`{written}` is no row"),
+                format!("`{written}` is not a row id"),
                 "write ids as in figures.csv, such as \"S0-009\" or \"S0-009 to S0-012\"",
             ),
         }

@@ -179,7 +179,9 @@ impl<'p> Course<'p> {
         let rounds = self.rounds;
         let state = match (&tracked, name) {
             (_, None) => String::from("the plan has no rounds"),
-            (None, Some(_)) => format!("{rounds} rounds, too few to tell whether they are steady"),
+            (None, Some(_)) => {
+                format!("{rounds} rounds, too few to judge whether the drive is in steady state")
+            }
             (Some(tracked), Some(_)) => format!(
                 "{} after {rounds} rounds: over the last five {} stays within {:.0} % of its mean and its line moves by {:+.0} % \
                  (SNIA: 20 % and 10 %)",

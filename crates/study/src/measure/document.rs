@@ -281,7 +281,7 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
     let chosen: Vec<&Taken> = last.filter(of_last).chain(measures).collect();
     if chosen.is_empty() {
         let what = String::from("nothing has been measured yet");
-        let help = "run the same `drivelab measure` again: it goes on";
+        let help = "run the same `drivelab measure` again to continue";
         return Err(Problems(vec![problem(origin, what, help)]));
     }
     let one = |step: &Taken| Measured {

@@ -183,7 +183,7 @@ impl Plan {
         if !plan.steps.is_sorted_by_key(|step| step.phase) {
             problems
                 .0
-                .extend(wrong("steps stand in the order prepare, round, measured"));
+                .extend(wrong("steps must be in the order prepare, round, measured"));
         }
         problems.or(plan)
     }

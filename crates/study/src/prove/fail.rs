@@ -37,7 +37,7 @@ impl Fail {
             Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
             Fail::Down(why) => format!("it does not come up again: {why}"),
             Fail::Sector(sector, Wrong::Lost) => {
-                format!("sector {sector} is older than what was promised")
+                format!("sector {sector} is older than the guarantee allows")
             }
             Fail::Sector(sector, Wrong::Others) => format!("sector {sector} is another's"),
             Fail::Sector(sector, Wrong::Garbage) => {
@@ -51,10 +51,12 @@ impl Fail {
                     "the ring ends before record {number}, which was durable, and does not say so"
                 )
             }
-            Fail::Unstable => "a second recovery comes to something else".into(),
+            Fail::Unstable => "a second recovery has a different result".into(),
             Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
-            Fail::Accepted => "members that went on without each other are served together".into(),
-            Fail::Traces => "with data its members are asked other things than without".into(),
+            Fail::Accepted => "members that diverged are served together".into(),
+            Fail::Traces => {
+                "with data, its members receive other requests than without data".into()
+            }
         }
     }
 }

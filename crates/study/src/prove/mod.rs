@@ -295,7 +295,7 @@ pub fn replay(
     digits: &str,
 ) -> Result<Option<Counterexample>, String> {
     let world = World::new(config)?;
-    let case = replay::decode(digits).ok_or("these digits are no case")?;
+    let case = replay::decode(digits).ok_or("these digits do not encode a case")?;
     let fits = |member: &u16| usize::from(*member) < world.names.len();
     let lives_fit = case.lives.members().iter().all(fits);
     let end = |it: &program::Step| (u64::from(it.at) + u64::from(it.sectors)) * 512;

@@ -169,7 +169,7 @@ pub fn write(records: &[Proved]) -> String {
 }
 
 const HEAD: &str = "# Written by `drivelab prove POOL --record FILE`; read by `serve` and tests. Do not edit by hand.
-# `points`: power cuts tried, over all faults; `each`: at least so many per fault; `broken`: faults under which it does not hold.
+# `points`: power cuts tried, over all faults; `each`: minimum per fault; `broken`: faults under which the guarantee is violated.
 ";
 
 #[cfg(test)]

@@ -297,7 +297,7 @@ impl World {
         }
         if config.labels_on_a_log() {
             return Err(String::from(
-                "an intent log takes writes only while it runs, and what stands on this one has labels that are written before that: there is nothing to try",
+                "an intent log accepts writes only while it runs, but the tier above it writes labels before that: there is nothing to test",
             ));
         }
         let config = small(config);

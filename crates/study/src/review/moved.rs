@@ -59,10 +59,10 @@ pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
     let figures = named.len();
     match figures {
         0 => format!(
-            "{label}: of {assumed} assumed figures none moves a headline by 10 % when it is a third less or half as much again."
+            "{label}: none of {assumed} assumed figures changes a headline by 10 % when it is decreased by a third or increased by half."
         ),
         _ => format!(
-            "{label}: of {assumed} assumed figures {figures} move a headline by 10 % or more when they are a third less or half as much again; the strongest: {}.",
+            "{label}: {figures} of {assumed} assumed figures change a headline by 10 % or more when decreased by a third or increased by half; the strongest: {}.",
             strongest.join("; ")
         ),
     }

@@ -99,7 +99,7 @@ pub(super) fn tell_convergence(known: bool, result: &mut Measurement) {
             "the mean has not converged: ±{:.0} % after {counted} I/Os",
             error * 100.0
         ),
-        _ => format!("too short to tell whether the mean has converged: {counted} I/Os"),
+        _ => format!("too short to judge whether the mean has converged: {counted} I/Os"),
     });
 }
 

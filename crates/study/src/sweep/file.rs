@@ -213,7 +213,7 @@ fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
                 page.wrong(
                     at,
                     what,
-                    "such as \"12 W\", 16, or a list [1, 16]; ranges stand in [latin_hypercube]",
+                    "such as \"12 W\", 16, or a list [1, 16]; ranges belong in [latin_hypercube]",
                 );
             }
         }
@@ -395,7 +395,11 @@ fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
         None | Some("linear") => false,
         Some("log") => true,
         Some(other) => {
-            cursor.wrong("scale", format!("`{other}` is no scale"), "linear or log");
+            cursor.wrong(
+                "scale",
+                format!("`{other}` is not a scale"),
+                "linear or log",
+            );
             false
         }
     };

@@ -170,31 +170,31 @@ impl HddConfig {
             ),
             (
                 self.bytes as f64 > 2e9 * disk.inner as f64 * disk.turn.seconds(),
-                "a disk has at most two thousand million tracks",
+                "a disk must have at most 2,000,000,000 tracks",
             ),
             (
                 seek.full > second || self.skew() >= disk.turn,
-                "a track is reached in less than a turn, and any in a second",
+                "a seek to the next track must take less than a revolution, and a full-stroke seek at most one second",
             ),
             (
                 share.is_none_or(|share| !(SQUARE..=ROOT).contains(&share)),
-                "the average seek is a third to 8/15 of the way from the next track's to the full stroke's",
+                "the average seek time must be between 1/3 and 8/15 of the way from the track-to-track to the full-stroke time",
             ),
             (
                 self.queue.depth == 0 || self.queue.oldest == Span::ZERO,
-                "a queue has places, and nobody waits there for no time",
+                "the queue depth and the maximum age in the queue must be above zero",
             ),
             (
                 self.queue.oldest > Span::from_ms(60_000),
-                "nobody waits in the queue for more than a minute",
+                "the maximum age in the queue must be at most one minute",
             ),
             (
                 buffer.segments == 0 || buffer.read_ahead > buffer.segment,
-                "what is read ahead fits a segment, of which there is one at least",
+                "the buffer must have at least one segment, and the read-ahead must fit one segment",
             ),
             (
                 self.write_cache && (buffer.write < 4096 || buffer.writes == 0),
-                "a write cache holds a write of 4 KiB at the least",
+                "a write cache must hold at least one write of 4 KiB",
             ),
             (
                 buffer.writes > MOST_WRITES,

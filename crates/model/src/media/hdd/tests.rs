@@ -118,8 +118,7 @@ fn what_is_no_disk_says_why() {
         change(&mut config);
         config.problems()
     };
-    let average =
-        "the average seek is a third to 8/15 of the way from the next track's to the full stroke's";
+    let average = "the average seek time must be between 1/3 and 8/15 of the way from the track-to-track to the full-stroke time";
     assert_eq!(
         wrong(|it| it.seek.average = Span::from_us(12_000)),
         [average]

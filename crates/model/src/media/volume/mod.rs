@@ -145,7 +145,7 @@ impl Volume {
     /// The thread processes the first command of its queue, after the cost of the round.
     fn carry(&mut self, now: Time, first: Span) {
         let Some(&slot) = self.queue.front() else {
-            unreachable!("a round goes on for as many as the queue had when it began");
+            unreachable!("a round processes only requests that were queued when it began");
         };
         let path = self.config.path;
         let transfer = self.transfer(slot, path.read_ps_per_byte, path.write_ps_per_byte);

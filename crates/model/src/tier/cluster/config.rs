@@ -119,8 +119,8 @@ impl ClusterConfig {
     pub fn fold_fault_words(&self) -> Option<String> {
         (self.fold > 1).then(|| {
             format!(
-                "{} of {} nodes simulated, for all: a fault of a node's drive strikes the same drive of {} nodes at once, which loses \
-                 data that one would not; with fold=1 it strikes one node",
+                "{} of {} nodes are simulated and represent all. A fault of a node's drive therefore affects the same drive of {} nodes at \
+                 once, and can lose data that a fault of one node would not; with fold=1 it affects one node",
                 self.simulated(),
                 self.nodes,
                 self.fold

@@ -190,7 +190,7 @@ impl TierSettings for IntentLogConfig {
         let record = u64::from(self.record);
         if !self.record.is_power_of_two() || !(4096..=1 << 20).contains(&self.record) {
             problems.push(String::from(
-                "its record is no power of two from 4 KiB to 1 MiB",
+                "its record must be a power of two from 4 KiB to 1 MiB",
             ));
             return problems;
         }
@@ -226,7 +226,9 @@ impl TierSettings for IntentLogConfig {
             ));
         }
         let Some((&main, logs)) = children.split_first() else {
-            problems.push(String::from("it stands on main, and on logs if it has any"));
+            problems.push(String::from(
+                "it requires a main child, followed by its logs if any",
+            ));
             return problems;
         };
         if self.size > self.most_bytes(main) {
@@ -240,10 +242,10 @@ impl TierSettings for IntentLogConfig {
             problems.push(String::from("its main has more than 2^32 records"));
         }
         if logs.len() > layout::MOST_LOGS {
-            problems.push(String::from("it stands on at most 32 logs"));
+            problems.push(String::from("it can have at most 32 logs"));
         }
         if logs.iter().any(|&log| log < LARGEST_BLOCK / 2) {
-            problems.push(String::from("each of its logs has at least 64 KiB"));
+            problems.push(String::from("each of its logs must have at least 64 KiB"));
         }
         problems
     }

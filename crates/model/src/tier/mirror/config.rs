@@ -75,19 +75,21 @@ impl TierSettings for MirrorConfig {
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if children.len() < 2 || children.len() > MOST_LEGS {
-            problems.push(alloc::format!("a mirror has 2 to {MOST_LEGS} legs"));
+            problems.push(alloc::format!(
+                "a mirror must have 2 to {MOST_LEGS} members"
+            ));
         }
         if children.iter().any(|&bytes| bytes < label::AREA + 4096) {
-            problems.push(String::from("a leg has no room for a label and a block"));
+            problems.push(String::from(
+                "a member is too small for a label and a block",
+            ));
         }
         if self.copied == 0 || !self.copied.is_multiple_of(4096) {
-            problems.push(String::from(
-                "what it copies at a time is not of whole 4 KiB",
-            ));
+            problems.push(String::from("its copy size must be a multiple of 4 KiB"));
         }
         if !self.region.is_power_of_two() || self.region < 4096 {
             problems.push(String::from(
-                "its region is not a power of two from 4 KiB on",
+                "its region must be a power of two and at least 4 KiB",
             ));
         }
         problems

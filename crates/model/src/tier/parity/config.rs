@@ -132,12 +132,12 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
             problems.push(String::from("its chunk is not of whole 4 KiB"));
         } else if self.stripes(children) == 0 {
             problems.push(String::from(
-                "what it stands on has no room for a chunk and a label",
+                "its members are too small for a chunk and a label",
             ));
         }
         if !self.region.is_power_of_two() || self.region < 4096 {
             problems.push(String::from(
-                "its region is not a power of two from 4 KiB on",
+                "its region must be a power of two and at least 4 KiB",
             ));
         }
         problems

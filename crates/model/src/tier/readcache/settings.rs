@@ -111,7 +111,7 @@ impl TierSettings for ReadCacheConfig {
         let mut problems = Vec::new();
         if !self.line.is_power_of_two() || !(4096..=1 << 20).contains(&self.line) {
             problems.push(String::from(
-                "its line is no power of two from 4 KiB to 1 MiB",
+                "its line must be a power of two from 4 KiB to 1 MiB",
             ));
         }
         if !(1..=100).contains(&self.fill_at_miss) {
@@ -142,7 +142,7 @@ impl TierSettings for ReadCacheConfig {
                 }
             }
             _ => problems.push(String::from(
-                "it stands on two: its cache and what it caches",
+                "it requires two children: its cache and the main pool",
             )),
         }
         problems

@@ -316,9 +316,13 @@ impl WriteBackConfig {
             }
         };
         share("the share at the start", self.start, 0.0);
-        share("the share that destaging begins at", self.destage.from, 0.0);
         share(
-            "the band that destaging goes on for",
+            "the share at which destaging starts",
+            self.destage.from,
+            0.0,
+        );
+        share(
+            "the band between start and end of destaging",
             self.destage.band,
             0.0,
         );
@@ -328,7 +332,7 @@ impl WriteBackConfig {
             self.destage.from,
         );
         share(
-            "the share that congestion begins at",
+            "the share at which congestion starts",
             self.congestion.from,
             0.0,
         );
@@ -338,14 +342,22 @@ impl WriteBackConfig {
             self.congestion.from,
         );
         if let Some(law) = self.passing {
-            share("the share that streams pass from", law.sequential_from, 0.0);
-            share("the share that all pass above", law.from, 0.0);
             share(
-                "the share that durable writes pass above",
+                "the share at which sequential streams bypass the cache",
+                law.sequential_from,
+                0.0,
+            );
+            share(
+                "the share above which all writes bypass the cache",
+                law.from,
+                0.0,
+            );
+            share(
+                "the share above which durable writes bypass the cache",
                 law.fua_from,
                 0.0,
             );
-            share("the share that misses count from", law.fill_from, 0.0);
+            share("the share at which misses are counted", law.fill_from, 0.0);
         }
         self.other_problems(problems);
     }
@@ -354,12 +366,12 @@ impl WriteBackConfig {
     fn other_problems(&self, problems: &mut Vec<String>) {
         if self.destage.in_flight == 0 || self.records_in_flight == 0 {
             problems.push(String::from(
-                "at least one record and one write of destaging are under way at once",
+                "at least one record and one destaging write must be allowed in flight",
             ));
         }
         if self.destage.band > self.destage.from {
             problems.push(String::from(
-                "destaging goes on until less than nothing is left",
+                "the band of destaging is larger than the share at which it starts",
             ));
         }
         if self.table > 0 && self.durability == Durability::Ack {
@@ -441,7 +453,7 @@ impl TierSettings for WriteBackConfig {
         self.own_problems(&mut problems);
         if children.len() < 2 {
             problems.push(String::from(
-                "it stands on a cache and at least one drive behind it",
+                "it requires a cache and at least one capacity drive",
             ));
         }
         let Some(&cache) = children.first() else {
@@ -459,9 +471,7 @@ impl TierSettings for WriteBackConfig {
         }
         let capacity = self.capacity(children);
         if problems.is_empty() && capacity == 0 {
-            problems.push(String::from(
-                "its chunk is larger than what is behind the cache",
-            ));
+            problems.push(String::from("its chunk is larger than the capacity drives"));
         }
         if capacity / u64::from(UNIT) >= 1 << UNIT_BITS {
             let pib = capacity as f64 / (1_u64 << 50) as f64;

@@ -49,10 +49,10 @@ impl About {
                 "write the drive over twice, at random, and measure again (`drivelab measure --plan fit` does both)",
             ),
             About::Link => Some(
-                "`lspci -vv` has the link's rate and width (LnkSta) beside what it can (LnkCap)",
+                "`lspci -vv` shows the link's present rate and width (LnkSta) and its maximum (LnkCap)",
             ),
             About::Alignment => {
-                Some("the partition's `start` in /sys/block is to be a multiple of 8 sectors")
+                Some("the partition's `start` in /sys/block must be a multiple of 8 sectors")
             }
             About::Power => Some(
                 "`nvme get-feature -f 2` has the power state, `nvme smart-log` the temperature and the counts of thermal management",

@@ -131,8 +131,8 @@ impl Heat {
             return String::new();
         };
         format!(
-            "; as heat it would be what {} W allow: air of {:.0} °C around the drive, or {} K/W in air of {:.0} °C instead of {}, \
-             and the fall {} after a start from idle",
+            "; if heat were the cause, power would be limited to {} W: air of {:.0} °C around the drive, or {} K/W in air of {:.0} °C instead of {}; \
+             the drop would come {} after a start from idle",
             digits(fall.watts),
             fall.air_celsius,
             digits(fall.kelvin_per_watt),

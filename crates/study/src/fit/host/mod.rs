@@ -119,7 +119,7 @@ fn stages(request: &HostRequest, base: &HostSheet, fitted: &[usize]) -> (Vec<Sta
     for engine in Engine::ALL {
         match of(engine) {
             runs if runs.is_empty() => left_out.push(format!(
-                "`engine.{}`, of which there is no run to fit to on a device that completes at once",
+                "`engine.{}`: no run for the fit uses it on a device that completes at once",
                 section(engine)
             )),
             runs => engines.push((engine, runs)),
@@ -158,7 +158,7 @@ fn own(
     match any(request, runs, batches) {
         true => keys.push(format!("host.{}", key("system_call"))),
         false => left_out.push(format!(
-            "`{}`: no run submits several at once, so it is not told from `submit`",
+            "`{}`: no run submits several at once, so it cannot be distinguished from `submit`",
             key("system_call")
         )),
     }
@@ -181,7 +181,7 @@ fn shared(request: &HostRequest, runs: &[usize], left_out: &mut LeftOut) -> Vec<
         (
             "interrupt",
             told,
-            "no run polls, so it is not told from `reap`",
+            "no run polls, so it cannot be distinguished from `reap`",
         ),
     ] {
         match shows {
@@ -233,8 +233,8 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
     if !fitted.iter().any(tells) {
         return Err(Problems::whole(
             "command line",
-            "no run to fit to went through libaio or io_uring to a device that completes at once (device_time=0us): \
-             submission and completion cannot be told apart",
+            "no run for the fit used libaio or io_uring on a device that completes at once (device_time=0us): \
+             submission and completion cannot be distinguished",
         ));
     }
     let base = catalogue::host(&request.base)?;
@@ -395,7 +395,7 @@ fn toml(
 /// Returns the comment at the start of the file.
 fn head(request: &HostRequest, base: &str, residuals: &[Residual], left_out: &[String]) -> String {
     let mut head = format!(
-        "# Made by drivelab fit from the host {base}. Of kind fitted from fio's results are the figures that were free; all \
+        "# Made by drivelab fit from the host {base}. The free figures have the kind fitted, from fio's results; all \
          others, and the remarks below, are that host's.\n"
     );
     for (held_out, what) in [(false, "Fitted to the runs"), (true, "Held out")] {

@@ -168,10 +168,15 @@ fn one_engine(origin: &str, name: &str, jobs: &[Job]) -> Result<(), Problems> {
         .any(|job| Some(alike(job)) != jobs.first().map(alike))
     {
         let help = "begin each with a stonewall";
-        return Err(refused(origin, name, "engines ran beside each other", help));
+        return Err(refused(
+            origin,
+            name,
+            "several engines ran at the same time",
+            help,
+        ));
     }
     if jobs.iter().any(|job| job.engine == Engine::UserSpace) {
-        let what = "a driver in user space drives no null device of Linux";
+        let what = "a user-space driver cannot use a null device of Linux";
         return Err(refused(
             origin,
             name,

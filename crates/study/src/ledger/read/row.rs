@@ -27,7 +27,7 @@ pub(super) fn row(
     if !id.is_empty() && !rows::is_id(&id) {
         cursor.wrong(
             "id",
-            format!("`{id}` is no row"),
+            format!("`{id}` is not a row id"),
             "ids are as in figures.csv, such as \"S0-073\"",
         );
     }
@@ -218,7 +218,7 @@ fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
     if tolerance.is_none() {
         cursor.wrong(
             "tolerance",
-            format!("`{text}` is no tolerance"),
+            format!("`{text}` is not a tolerance"),
             "write \"5 %\" or \"factor 1.5\"",
         );
     }
@@ -232,7 +232,7 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     let Some(evidence) = evidence else {
         cursor.wrong(
             "evidence",
-            format!("`{word}` is no kind of evidence"),
+            format!("`{word}` is not a kind of evidence"),
             "write fitted, predicted or catalogue",
         );
         return None;

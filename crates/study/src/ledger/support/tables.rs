@@ -11,8 +11,8 @@ impl AgainstSheet {
     pub(super) fn table(&self) -> String {
         if self.kinds.iter().all(|kind| kind.rows == 0) {
             return String::from(
-                "The last run of the whole ledger that was written here is older than this comparison, which \
-                 `drivelab reproduce --against-sheet` makes anew. The tables below are of that run, before the P4510, \
+                "The last recorded run of the whole ledger is older than this comparison; \
+                 `drivelab reproduce --against-sheet` repeats it. The tables below are from that run, before the P4510, \
                  P3600 and 980 PRO were set from measurements (decision 0100).\n",
             );
         }

@@ -24,15 +24,15 @@ impl Chapter for BlockSize {
     }
 
     fn title(&self) -> &'static str {
-        "One at a time: block sizes"
+        "Queue depth 1: latency by block size"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "One at a time",
-            about: "One I/O in flight, from 512 bytes to 1 MiB. This is how a program that waits for each answer meets a \
-                    drive. The 512 B-aligned setting shows the cost of misaligned I/O.",
+            title: "Queue depth 1",
+            about: "One I/O in flight, from 512 bytes to 1 MiB. This is the load of a program that waits for each \
+                    I/O before it submits the next. The 512 B-aligned setting shows the cost of misaligned I/O.",
             charts: &[CHART],
         }
     }

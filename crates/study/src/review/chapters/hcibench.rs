@@ -89,10 +89,10 @@ impl Chapter for HciBench {
         Section {
             id: ID,
             title: "HCIBench\u{2019}s profiles",
-            about: "What HCIBench\u{2019}s easy run asks of a disk group, by outstanding I/O: 16 virtual disks over 75 % of the cache \
-                    (at most 600 GB of it count). Its own are 64 outstanding at random and 16 in order. Workloads that write run \
-                    five minutes before they are counted (HCIBench: 30), then one minute with each seed (HCIBench: an hour). Flash runs \
-                    scaled, with times multiplied to match.",
+            about: "The workloads of HCIBench\u{2019}s easy run for one disk group, by outstanding I/Os: 16 virtual disks over 75 % of the cache \
+                    (at most 600 GB of the cache count). HCIBench itself uses 64 outstanding for random and 16 for sequential \
+                    workloads. Workloads that write run five minutes before they are measured (HCIBench: 30), then one minute \
+                    with each seed (HCIBench: an hour). Flash runs scaled, with times multiplied to match.",
             charts: &[CHART, COSTS, MEMBERS, ANATOMY],
         }
     }
@@ -172,7 +172,7 @@ impl Chapter for HciBench {
                 },
                 Row {
                     topic: Topic::Tails,
-                    name: "4k0r, 256 outstanding: slowest wait for",
+                    name: "4k0r, 256 outstanding: latency breakdown of the slowest",
                     value: |review, drive| {
                         let result = at(review, "4k0r", 256)?.results[drive].as_ref()?;
                         Some(Slowest::of(result, "write")?.words())
@@ -197,7 +197,7 @@ impl Chapter for HciBench {
 
 const CHART: Chart = Chart {
     id: ID,
-    title: "By outstanding I/O",
+    title: "Latency and throughput by outstanding I/Os",
     draws: Draws::Lines(Lines {
         choices: &[
             CHOICE,
@@ -228,7 +228,7 @@ const CHART: Chart = Chart {
 
 const COSTS: Chart = Chart {
     id: "hcibench-costs",
-    title: "What it costs: IOPS per watt, power, busy parts",
+    title: "CPU time and power: IOPS per watt, watts, utilisation",
     draws: Draws::Costs {
         choices: &[CHOICE],
         caption: "Costs by outstanding I/O",
@@ -237,7 +237,7 @@ const COSTS: Chart = Chart {
 
 const MEMBERS: Chart = Chart {
     id: "hcibench-members",
-    title: "What each member does, and how long it lasts",
+    title: "Load and lifetime of each member",
     draws: Draws::Members {
         caption: "Members by workload",
     },
@@ -245,7 +245,7 @@ const MEMBERS: Chart = Chart {
 
 const ANATOMY: Chart = Chart {
     id: "hcibench-anatomy",
-    title: "What the slowest wait for",
+    title: "Latency breakdown by percentile",
     draws: Draws::Anatomy,
 };
 
@@ -327,16 +327,16 @@ impl Chapter for WritePressure {
     }
 
     fn title(&self) -> &'static str {
-        "When the write buffer fills"
+        "Write buffer full"
     }
 
     fn section(&self) -> Section {
         Section {
             id: FILLS,
-            title: "When the write buffer fills",
-            about: "Half an hour of writes over half of the pool, 64 outstanding at random and 16 in order. A write buffer takes \
-                    them faster than it can move them on; when it is nearly full, writes are held back until they come no faster \
-                    than room is made. Each seed begins with a drive that has run nothing; the first is shown. Flash runs \
+            title: "Write buffer full",
+            about: "Half an hour of writes over half of the pool: 64 outstanding for random writes, 16 for sequential writes. The write \
+                    buffer accepts writes faster than it can destage them. When the buffer is nearly full, writes are throttled to \
+                    the rate of destaging. Each seed begins with a pool without earlier load; the first seed is shown. Flash runs \
                     scaled, with times multiplied to match.",
             charts: &[FILLING, FILLING_MEMBERS],
         }
@@ -372,7 +372,7 @@ impl Chapter for WritePressure {
                 .and_then(|point| first_to_wear_out(&facts.result(point, drive)?.members));
             if let Some((member, years)) = wears {
                 all.push(format!(
-                    "{}, 4k0r day and night: {member} reaches its rated endurance first, after {} years.",
+                    "{}, 4k0r without pause: {member} reaches its rated endurance first, after {} years.",
                     facts.opening(drive),
                     significant(years, 2)
                 ));
@@ -395,7 +395,7 @@ impl Chapter for WritePressure {
             },
             Row {
                 topic: Topic::Wear,
-                name: "4k0r day and night: first member at its rating",
+                name: "4k0r without pause: first member at its rated endurance",
                 value: |review, drive| {
                     let result = of_profile(review, "4k0r")?.results[drive].as_ref()?;
                     let (member, years) = first_to_wear_out(&result.members)?;
@@ -425,7 +425,7 @@ const FILLING: Chart = Chart {
 
 const FILLING_MEMBERS: Chart = Chart {
     id: "write-pressure-members",
-    title: "What each member does, and how long it lasts",
+    title: "Load and lifetime of each member",
     draws: Draws::Members {
         caption: "Members by workload",
     },
@@ -462,7 +462,7 @@ fn pressure_row(review: &Review, drive: usize, profile: &str) -> Option<String> 
                 .before_iops
                 .map_or(String::new(), |it| format!("{} → ", count(it)));
             format!(
-                "{before}{} IOPS from {} on",
+                "{before}{} IOPS after {}",
                 count(found.iops),
                 duration(found.from_seconds)
             )

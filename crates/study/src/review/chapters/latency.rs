@@ -29,10 +29,10 @@ impl Chapter for Latency {
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "To five nines",
-            about: "A mean hides what users notice. Each further nine on this axis is ten times rarer; below it, every \
-                    band of percentiles is taken apart into what its I/Os spent their time on. No real drive can tell \
-                    you that; a model can.",
+            title: "Tail latency",
+            about: "A mean hides the rare slow I/Os that users notice. On this axis, each further nine is ten times rarer. The \
+                    second chart divides the latency of each percentile band into the parts in which its I/Os spent their \
+                    time. A model can report these parts; a real drive cannot.",
             charts: &[
                 Chart {
                     id: "distribution",
@@ -41,7 +41,7 @@ impl Chapter for Latency {
                 },
                 Chart {
                     id: "anatomy",
-                    title: "What the slowest waited for",
+                    title: "Latency breakdown by percentile",
                     draws: Draws::Anatomy,
                 },
             ],
@@ -157,10 +157,10 @@ fn longest(parts: &[f64; Part::COUNT]) -> Option<(usize, f64)> {
 fn spent(part: &str) -> String {
     match part {
         "medium" => "reading the medium".to_owned(),
-        "write buffer full" => "waiting for room in the write buffer".to_owned(),
+        "write buffer full" => "waiting for space in the write buffer".to_owned(),
         part if part.starts_with("behind") => format!("waiting {part}"),
         "tier" => "in the tier itself".to_owned(),
-        "congestion" => "held back by a tier that fills".to_owned(),
+        "congestion" => "throttled by a tier that is nearly full".to_owned(),
         "collision" => "waiting for the same unit".to_owned(),
         "controller" => "in or before the controller".to_owned(),
         part => format!("on {part}"),

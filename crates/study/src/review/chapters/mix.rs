@@ -23,15 +23,15 @@ impl Chapter for Mix {
     }
 
     fn title(&self) -> &'static str {
-        "Reads among writes"
+        "Mixed reads and writes"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "Reads among writes",
+            title: "Mixed reads and writes",
             about: "4 KiB random I/O from 16 threads, each with one in flight, from writes only to reads only. On flash, \
-                    reads wait behind programs and erases.",
+                    reads are blocked by programs and erases.",
             charts: &[CHART],
         }
     }

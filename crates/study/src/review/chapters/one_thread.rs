@@ -18,14 +18,14 @@ impl Chapter for OneThread {
     }
 
     fn title(&self) -> &'static str {
-        "Many at a time from one thread: 4 KiB by queue depth"
+        "Single-thread scaling: 4 KiB by queue depth"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "Many from one thread",
-            about: "4 KiB random I/O from one thread, which has one core: with fast drives that core is the limit.",
+            title: "Single-thread scaling",
+            about: "4 KiB random I/O from one thread, which uses one core. With fast drives, that core is the bottleneck.",
             charts: &CHARTS,
         }
     }

@@ -29,15 +29,15 @@ impl Chapter for Paced {
     }
 
     fn title(&self) -> &'static str {
-        "At a fixed pace"
+        "Latency at a fixed arrival rate"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "At a fixed pace",
-            about: "Applications rarely run flat out. Here 4 KiB I/Os arrive at random moments at a fixed mean rate, and \
-                    latency is what they meet. A rate at which a drive falls behind is not shown.",
+            title: "Latency at a fixed arrival rate",
+            about: "Applications rarely run a drive at saturation. Here, 4 KiB I/Os arrive at random times with a fixed mean rate \
+                    (open loop). A rate that a drive cannot sustain is not shown.",
             charts: &[CHART],
         }
     }
@@ -67,7 +67,7 @@ impl Chapter for Paced {
 
 const CHART: Chart = Chart {
     id: ID,
-    title: "Latency against the rate of arrival",
+    title: "Latency by arrival rate",
     draws: Draws::Lines(Lines {
         choices: &[Choice {
             name: "direction",
@@ -87,8 +87,8 @@ const CHART: Chart = Chart {
                 setting: "offered_iops",
                 choice: "Rate",
                 kind: "log10",
-                label: "I/Os that arrive a second",
-                name: "Arrivals a second:",
+                label: "Arrivals per second",
+                name: "Arrivals per second:",
                 column: "Offered IOPS",
                 format: "count",
                 range: None,
@@ -97,7 +97,7 @@ const CHART: Chart = Chart {
                 setting: "share_of_saturation",
                 choice: "Share of saturation",
                 kind: "linear",
-                label: "Share of the drive's own saturation",
+                label: "Share of the drive's saturated throughput",
                 name: "Load",
                 column: "Load",
                 format: "share",

@@ -33,8 +33,8 @@ impl Chapter for Perftest {
         Section {
             id: ID,
             title: "nvmecontrol perftest",
-            about: "32 threads in FreeBSD's kernel, each with one command in flight, always at the same place. No file \
-                    system, no system calls: what drive and driver can do.",
+            about: "32 threads in FreeBSD's kernel, each with one command in flight, always at the same address. There is \
+                    no file system and no system call: the result is the limit of drive and driver.",
             charts: &[],
         }
     }

@@ -30,15 +30,15 @@ impl Chapter for QueueDepth {
     }
 
     fn title(&self) -> &'static str {
-        "Many at a time: 4 KiB by queue depth"
+        "Queue depth: 4 KiB random I/O"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "Many at a time",
-            about: "4 KiB random I/O at 29 queue depths, spread over up to four threads. Past the depth at which a drive \
-                    saturates, more depth buys waiting and nothing else.",
+            title: "Queue depth",
+            about: "4 KiB random I/O at 29 queue depths, spread over up to four threads. Beyond the depth at which a drive \
+                    saturates, a greater depth only adds latency.",
             charts: &CHARTS,
         }
     }
@@ -117,7 +117,7 @@ const CHARTS: [Chart; 2] = [
     Chart::by_depth(ID, "4 KiB random I/O by queue depth", "iops"),
     Chart {
         id: "costs",
-        title: "What it costs",
+        title: "CPU time and power",
         draws: Draws::Costs {
             choices: &[DIRECTION],
             caption: "4 KiB random {direction}s",
@@ -369,7 +369,7 @@ fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
         _ => "the others'".to_owned(),
     };
     Some(format!(
-        "From {} {} beats {best} best at any depth in random {direction}s.",
+        "At {} and above, {} has more IOPS than {best} at any depth in random {direction}s.",
         at_depth(from),
         facts.the(leader)
     ))

@@ -49,9 +49,9 @@ impl Chapter for Sequential {
         Section {
             id: SCATTERED,
             title: "Sequential",
-            about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs. The drives were overwritten at \
-                    random before, as in the chapters above, so what lies in order for the host is scattered over a flash \
-                    drive.",
+            about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs. As in the chapters above, \
+                    the drives were overwritten at random before, so data at consecutive addresses is scattered over the \
+                    dies of a flash drive.",
             charts: &CHARTS,
         }
     }
@@ -126,7 +126,7 @@ impl Chapter for SequentialFilled {
     }
 
     fn title(&self) -> &'static str {
-        "Sequential, on drives filled in order: 128 KiB by queue depth"
+        "Sequential, on sequentially filled drives: 128 KiB by queue depth"
     }
 
     fn section(&self) -> Section {
@@ -137,8 +137,8 @@ impl Chapter for SequentialFilled {
         )];
         Section {
             id: IN_ORDER,
-            title: "Sequential, filled in order",
-            about: "The same on drives that were filled in order, which is what data sheets mean by sequential.",
+            title: "Sequential, on filled drives",
+            about: "128 KiB sequential I/O on drives that were filled sequentially, the usual condition of data sheets.",
             charts: &CHARTS,
         }
     }

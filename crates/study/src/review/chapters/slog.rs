@@ -58,8 +58,8 @@ impl Chapter for Slog {
             id: ID,
             title: "Synchronous writes",
             about: "Random writes that must be durable before they are acknowledged (O_SYNC), one outstanding in each thread, \
-                    over 1 GiB that was written before; of a pool with several volumes, of the first. Ten seconds with each \
-                    seed: what the drives behind a log cannot keep up with for longer does not show here.",
+                    over 1 GiB that was written before. In a pool with several volumes, the first one is used. Each seed runs \
+                    ten seconds; a main pool that is too slow for a longer load does not show here.",
             charts: &[CHART, ANATOMY],
         }
     }
@@ -83,7 +83,7 @@ impl Chapter for Slog {
             };
             let (one, many) = (rate(1)?, rate(64)?);
             Some(format!(
-                "{}: {} synchronous 4 KiB writes a second from one thread, {} from 64.",
+                "{}: {} synchronous 4 KiB writes per second from one thread, {} from 64.",
                 facts.opening(drive),
                 one.words(count),
                 many.words(count)
@@ -125,7 +125,7 @@ impl Chapter for Slog {
             },
             Row {
                 topic: Topic::Tails,
-                name: "4 KiB sync write, 16 threads: slowest wait for",
+                name: "4 KiB sync write, 16 threads: latency breakdown of the slowest",
                 value: |review, drive| {
                     let result = result(at(review, "4k", 16)?, drive)?;
                     Some(Slowest::of(result, "write")?.words())
@@ -178,7 +178,7 @@ const CHART: Chart = Chart {
 
 const ANATOMY: Chart = Chart {
     id: "slog-anatomy",
-    title: "What these writes wait for",
+    title: "Latency breakdown of these writes",
     draws: Draws::Anatomy,
 };
 
@@ -225,16 +225,17 @@ impl Chapter for SlogLoads {
     }
 
     fn title(&self) -> &'static str {
-        "Loads of servers"
+        "Server workloads"
     }
 
     fn section(&self) -> Section {
         Section {
             id: LOADS,
-            title: "Loads of servers",
-            about: "Eight NFS clients that write 32 KiB at a time and want each to be stable, with a COMMIT after eight; the log \
-                    of a database, 8 KiB at a time, each followed by fdatasync; and 128 KiB that need not be durable, 32 outstanding \
-                    over 16 GiB for a minute. Over time each seed begins with a drive that has run nothing; the first is shown.",
+            title: "Server workloads",
+            about: "Three workloads. NFS: eight clients that write 32 KiB each time, every write stable, with a COMMIT after \
+                    eight writes. Database log: writes of 8 KiB, each followed by fdatasync. Asynchronous: writes of 128 KiB \
+                    that need not be durable, 32 outstanding over 16 GiB for a minute. In the chart over time, each seed begins \
+                    with a drive without earlier load; the first seed is shown.",
             charts: &[OVER_TIME],
         }
     }
@@ -301,9 +302,9 @@ impl Chapter for SlogLoads {
 
 const OVER_TIME: Chart = Chart {
     id: LOADS,
-    title: "The minute",
+    title: "First minute",
     draws: Draws::Gauged {
-        caption: "Loads of servers over time",
+        caption: "Server workloads over time",
         metrics: &["iops", "mb_s", "mean_us", "max_us", "dirty_gb"],
     },
 };

@@ -140,18 +140,19 @@ impl Chapter for Steady {
     }
 
     fn title(&self) -> &'static str {
-        "Rounds until steady"
+        "Steady-state rounds"
     }
 
     fn section(&self) -> Section {
         Section {
             id: STEADY,
-            title: "Rounds until steady",
-            about: "A new drive is written twice over in order; then rounds of all steps of a test follow on the same drive until five \
-                    in a row are steady: greatest and least within 20 % of their mean, and the fitted line moves by at most 10 % of \
-                    it; at most 25 rounds. Each point is a round, at the time that rounds of a minute a step would take. Steps \
-                    are shorter: a drive of flash is scaled down and the minute with it, and a step counts about as many I/Os as \
-                    the suite has for it. The first seed is shown. Tests are those of SNIA's PTS 2.0.2, from knowledge of it.",
+            title: "Steady-state rounds",
+            about: "A new drive is written sequentially twice. Then all steps of a test are repeated in rounds on the same drive until \
+                    five consecutive rounds are in steady state, or until 25 rounds. Steady state: the greatest and the least value \
+                    are within 20 % of their mean, and the fitted line moves by at most 10 % of it. Each point is a round, at the \
+                    time that it would have if each step lasted a minute. Simulated steps are shorter: a flash drive is scaled \
+                    down and the minute with it, and a step measures about as many I/Os as the suite has for it. The first seed is \
+                    shown. The tests follow SNIA's PTS 2.0.2, from memory.",
             charts: &[ROUNDS],
         }
     }
@@ -173,7 +174,7 @@ impl Chapter for Steady {
     fn rows(&self) -> &'static [Row] {
         &[Row {
             topic: Topic::OverTime,
-            name: "4 KiB random write in rounds",
+            name: "4 KiB random write by round",
             value: |review, drive| {
                 let found = result(review, drive, "snia-steady/snia/r0-4k")?;
                 found.notes.first().cloned()
@@ -184,7 +185,7 @@ impl Chapter for Steady {
 
 const ROUNDS: Chart = Chart {
     id: STEADY,
-    title: "What must be steady, by round",
+    title: "Steady-state criterion by round",
     draws: Draws::Gauged {
         caption: "By round",
         metrics: &["iops", "mb_s", "mean_us", "max_us"],
@@ -207,7 +208,7 @@ impl Chapter for Iops {
         Section {
             id: IOPS,
             title: "IOPS test",
-            about: "Seven mixes of eight block sizes at random, four threads with 32 in flight each, over the last five rounds of \
+            about: "Random I/O with seven mixes and eight block sizes, four threads with 32 in flight each, over the last five rounds of \
                     each seed.",
             charts: &[MATRIX, BY_SIZE],
         }
@@ -236,7 +237,7 @@ impl Chapter for Iops {
                 Some(range?.words(count))
             };
             Some(format!(
-                "{} in SNIA's rounds: {} random 4 KiB writes a second, {} reads, {} of 65 % reads; {}.",
+                "{} in SNIA's rounds: {} random 4 KiB writes per second, {} reads, {} of 65 % reads; {}.",
                 facts.opening(drive),
                 rate("snia-iops/snia/r0-4k")?,
                 rate("snia-iops/snia/r100-4k")?,
@@ -351,8 +352,8 @@ impl Chapter for Throughput {
         Section {
             id: THROUGHPUT,
             title: "Throughput test",
-            about: "Reads and writes in order, 32 in flight, over the last five rounds: 128 KiB on a new drive filled in these \
-                    blocks, and 1 MiB on another. Each round begins elsewhere on the drive.",
+            about: "Sequential reads and writes, 32 in flight, over the last five rounds: 128 KiB on a new drive filled with these \
+                    blocks, and 1 MiB on another. Each round begins at another address.",
             charts: &[],
         }
     }
@@ -419,8 +420,8 @@ impl Chapter for LatencyTest {
         Section {
             id: LATENCY,
             title: "Latency test",
-            about: "One thread with one I/O in flight, at random, over the last five rounds. Longest latencies are in the table on \
-                    the terminal and in the data; they are of far fewer I/Os than five minutes have.",
+            about: "Random I/O from one thread at QD1, over the last five rounds. Maximum latencies are in the table on \
+                    the terminal and in the data. They are maxima of far fewer I/Os than five minutes would have.",
             charts: &[ALONE],
         }
     }
@@ -459,7 +460,7 @@ impl Chapter for LatencyTest {
 
 const ALONE: Chart = Chart {
     id: LATENCY,
-    title: "Latency of one I/O in flight",
+    title: "Latency at queue depth 1",
     draws: Draws::Lines(Lines {
         choices: &[
             Choice {
@@ -474,7 +475,7 @@ const ALONE: Chart = Chart {
         metric: "mean",
         scale: "linear",
         axes: &[SIZES],
-        caption: "One I/O in flight, {profile} reads and writes",
+        caption: "Queue depth 1, {profile} reads and writes",
         own_points: false,
     }),
 };
@@ -496,7 +497,7 @@ impl Chapter for Saturation {
             id: SATURATION,
             title: "Write saturation test",
             about: "4 KiB random writes on a new drive, four threads with 32 in flight each, until five times the capacity has been \
-                    written (SNIA's test ends after four, or a day). Drives run smaller than they are.",
+                    written (SNIA's test ends after four times, or after a day). Drives run scaled down.",
             charts: &[WRITES],
         }
     }

@@ -26,15 +26,15 @@ impl Chapter for Sustained {
     }
 
     fn title(&self) -> &'static str {
-        "Writing without end"
+        "Steady-state write"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "Writing without end",
-            about: "4 KiB random writes from fresh, 32 in flight. A flash drive starts fast and falls off a cliff when \
-                    its spare area is used up and it must collect garbage for every write.",
+            title: "Steady-state write",
+            about: "4 KiB random writes from fresh, 32 in flight. A flash drive starts fast. Its rate drops when \
+                    its spare area is used up and each write requires garbage collection.",
             charts: &[CHART],
         }
     }
@@ -65,7 +65,7 @@ impl Chapter for Sustained {
 
 const CHART: Chart = Chart {
     id: ID,
-    title: "Random writes from fresh until steady",
+    title: "Random writes from fresh to steady state",
     draws: Draws::OverTime {
         caption: "4 KiB random writes from fresh",
     },
@@ -139,7 +139,7 @@ fn falls_of(seeds: &Seeds<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "Written at random from fresh: {}.",
+        "Random writes to a fresh drive: {}.",
         falls.join("; ")
     )]
 }

@@ -34,15 +34,15 @@ impl Chapter for Takes {
     }
 
     fn title(&self) -> &'static str {
-        "What each drive takes"
+        "Maximum write rate"
     }
 
     fn section(&self) -> Section {
         Section {
             id: TAKES,
-            title: "What each drive takes",
-            about: "Random 4 KiB writes, 32 in flight from four threads, on drives in steady state: the rate that the shares of \
-                    the next chapter are of. It is in the table and in the data.",
+            title: "Maximum write rate",
+            about: "Random 4 KiB writes, 32 in flight from four threads, on drives in steady state. Loads of the next chapter are \
+                    shares of this rate. The rate is in the table and in the data.",
             charts: &[],
         }
     }
@@ -95,17 +95,18 @@ impl Chapter for UnderLoad {
     }
 
     fn title(&self) -> &'static str {
-        "Under load"
+        "Latency under write load"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "Under load",
-            about: "4 KiB reads and writes that arrive at random moments, each a tenth of the random writes that the drive takes, \
-                    while others write at random: nothing beside them at 0, a share of what is left of that rate, and at 100 % \
-                    as fast as they can, 32 in flight: these wait for each other, so that queues may be shorter than at a pace near \
-                    what the drive takes. Only the paced reads and writes are shown: what a database sees beside a neighbour.",
+            title: "Latency under write load",
+            about: "Rate-limited 4 KiB reads and writes, each at a tenth of the drive's maximum rate of random writes, under a \
+                    competing load of random writes. The competing load is given as a share of the remaining write rate; 0 is no \
+                    competing load. At 100 %, it is a closed loop with 32 in flight. Its queue can then be shorter than in an open \
+                    loop near saturation, because each write waits for an earlier one. Only the latencies of the rate-limited I/Os \
+                    are shown, such as a database sees them when another program writes.",
             charts: &[CHART, ANATOMY],
         }
     }
@@ -140,8 +141,8 @@ impl Chapter for UnderLoad {
             };
             let (alone, beside, flat_out) = (tail(0.0)?, tail(0.8)?, tail(FLAT_OUT)?);
             Some(format!(
-                "{}: one paced read in 1,000 takes longer than {} with nothing beside it, {} beside writes at 80 % of what \
-                 the drive takes, {} beside writes flat out.",
+                "{}: p99.9 of rate-limited reads is {} without a competing load, {} with competing writes at 80 % of the \
+                 maximum rate, {} with saturating writes.",
                 facts.opening(drive),
                 alone.words(microseconds),
                 beside.words(microseconds),
@@ -154,12 +155,12 @@ impl Chapter for UnderLoad {
     fn rows(&self) -> &'static [Row] {
         const {
             &[
-                row::<0>("Paced reads alone: p99.9, p99.99"),
-                row::<80>("Paced reads beside 80 % writes: p99.9, p99.99"),
-                row::<100>("Paced reads beside writes flat out: p99.9, p99.99"),
+                row::<0>("Rate-limited reads alone: p99.9, p99.99"),
+                row::<80>("Rate-limited reads, 80 % writes: p99.9, p99.99"),
+                row::<100>("Rate-limited reads, saturating writes: p99.9, p99.99"),
                 Row {
                     topic: Topic::Tails,
-                    name: "Paced writes beside 80 % writes: p99.9, p99.99",
+                    name: "Rate-limited writes, 80 % writes: p99.9, p99.99",
                     value: |review, drive| tails(review, drive, 0.8, "write"),
                 },
             ]
@@ -180,7 +181,7 @@ impl Chapter for UnderLoad {
 
 const CHART: Chart = Chart {
     id: ID,
-    title: "Latency of paced reads and writes by what is written beside them",
+    title: "Latency of rate-limited I/O by competing write load",
     draws: Draws::Lines(Lines {
         choices: &[Choice {
             name: "direction",
@@ -195,20 +196,20 @@ const CHART: Chart = Chart {
             setting: "share_of_saturation",
             choice: "",
             kind: "linear",
-            label: "Random writes beside, as a share of what the drive takes",
-            name: "Beside:",
-            column: "Writes beside",
+            label: "Competing random writes, share of the maximum write rate",
+            name: "Competing writes:",
+            column: "Competing writes",
             format: "share",
             range: Some([0.0, 1.0]),
         }],
-        caption: "Latency of paced {way}s beside random writes",
+        caption: "Latency of rate-limited {way}s under competing random writes",
         own_points: true,
     }),
 };
 
 const ANATOMY: Chart = Chart {
     id: "under-load-anatomy",
-    title: "What the slowest wait for",
+    title: "Latency breakdown by percentile",
     draws: Draws::Anatomy,
 };
 

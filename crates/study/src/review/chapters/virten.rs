@@ -39,8 +39,8 @@ impl Chapter for Virten {
             id: ID,
             title: "Eight tests in a virtual machine",
             about: "Large sequential writes and reads, random writes and reads at three depths, and latency at a fixed \
-                    pace, each as long as in the article that they are from. Its test 1 is dd through the page cache. \
-                    Writes begin on a new drive. Latency begins before the submission, which that article's fio leaves out: 8 µs in its guest.",
+                    rate, each with the duration of the published test. Test 1 of the article is dd through the page cache. \
+                    Writes begin on a new drive. Latency includes the submission, which the article's fio leaves out: 8 µs in its guest.",
             charts: &[],
         }
     }

@@ -62,17 +62,18 @@ impl Chapter for Warmup {
     }
 
     fn title(&self) -> &'static str {
-        "A cache from cold"
+        "Cache warm-up"
     }
 
     fn section(&self) -> Section {
         Section {
             id: ID,
-            title: "A cache from cold",
-            about: "4 KiB random reads, 16 outstanding, over ranges of half to four times the cache, which is empty at the start: \
-                    everywhere alike, or a few blocks often (Zipf). In one run somebody reads the whole range once, in order, halfway \
-                    through it (the blocks that are read often lie in the middle of the range, where a scan hits them). Each seed begins with an empty cache; the first is shown. Flash runs scaled, with times multiplied to match; \
-                    pools with hard disks do not.",
+            title: "Cache warm-up",
+            about: "4 KiB random reads, 16 outstanding, over ranges of half to four times the cache, which is empty at the start. \
+                    Addresses are uniformly distributed, or a few blocks are read often (Zipf). In one run, the whole range is read \
+                    once sequentially (a scan), halfway through the run. The blocks that are read often are in the middle of the \
+                    range, where the scan reads them too. Each seed begins with an empty cache; the first seed is shown. Flash runs \
+                    scaled, with times multiplied to match; pools with hard disks do not.",
             charts: &[CHART, MEMBERS],
         }
     }
@@ -128,16 +129,16 @@ impl Chapter for Warmup {
 
 const CHART: Chart = Chart {
     id: ID,
-    title: "From cold",
+    title: "Hit rate and latency during warm-up",
     draws: Draws::Gauged {
-        caption: "A cache from cold",
+        caption: "Cache warm-up",
         metrics: &["hit_ratio", "mean_us", "max_us", "iops", "mb_s"],
     },
 };
 
 const MEMBERS: Chart = Chart {
     id: "cache-warmup-members",
-    title: "What each member does, and how long it lasts",
+    title: "Load and lifetime of each member",
     draws: Draws::Members {
         caption: "Members by workload",
     },

@@ -31,7 +31,7 @@ Examples:
   drivelab act p4800x-375 p3700-1600 9100max-2400      the score of each: the highest load passed
   drivelab act p3700-1600 --load 30                    one load; exit code 3 if it fails
   drivelab act p4800x-750 --act-version 3              as of 2017: queues, latency from the queue
-  drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT's
+  drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT
   drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
   drivelab act p3700-1600 --json | jq '.drives[0].score'
 

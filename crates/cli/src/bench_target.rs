@@ -26,7 +26,7 @@ Examples:
   drivelab bench-target nbd://127.0.0.1:10809/p4800x-375 --json
   drivelab bench-target 'nbd+unix:///?socket=/tmp/nbd.sock' --rw randwrite --bs 16k
 
-The client takes a whole core: give the server another one. Writes overwrite what the target holds.")]
+The client uses a whole core; let the server run on another one. Writes overwrite the data of the target.")]
 pub(crate) struct Args {
     /// `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST[:PORT][/EXPORT]` or `nbd+unix:///[EXPORT]?socket=PATH`
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Uri>())]
@@ -84,7 +84,7 @@ fn time(text: &str) -> Result<Duration, String> {
     if time <= Duration::from_secs(86_400) {
         Ok(time)
     } else {
-        Err("must be a day at most".into())
+        Err("must be at most a day".into())
     }
 }
 

@@ -29,7 +29,7 @@ Examples:
   drivelab check postgres 980pro-1000 'mirror(2*p4801x-100)'
   drivelab check etcd --print > etcd.fio
 
-Where nothing is published there is no verdict, and the figures are printed.
+If the vendor publishes no minimum, the figures are printed without a verdict.
 
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 some drive does not pass.")]
 pub(crate) struct Args {

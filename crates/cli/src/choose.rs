@@ -47,9 +47,9 @@ Examples:
   drivelab choose vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' --profile 4k70r
   drivelab choose --print-load oltp
 
-slog, vsan-cache (or cache) and read-cache as the first argument put each drive into that place of a pool. prices.toml has \
-lines such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], power = \"0.30 USD/kWh\", and \
-place = \"2.50 USD/month\" for a drive's share of rack and server; --print-prices has those that sources give.
+If the first argument is slog, vsan-cache (or cache) or read-cache, each drive is evaluated as that part of a pool. \
+prices.toml has lines such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], power = \"0.30 USD/kWh\", and \
+place = \"2.50 USD/month\" for a drive's share of rack and server. --print-prices prints the published prices.
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no drive is within all limits.")]
 pub(crate) struct Args {
@@ -493,8 +493,8 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     names.retain(|name| seen.insert(name.clone()));
     let behind = behind(args, place, problems);
     if args.overwrite && place.is_none_or(|(place, _)| place != "slog") {
-        let what = "--overwrite: the load is not that of a log";
-        let help = "it belongs to choose slog DRIVE...";
+        let what = "--overwrite is for the load of a log only";
+        let help = "use it with `choose slog DRIVE...`";
         problems.0.push(on_command_line(what, help));
     }
     if names.is_empty() && problems.0.is_empty() {

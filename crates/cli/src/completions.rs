@@ -17,7 +17,7 @@ Examples:
   drivelab completions zsh > ~/.zfunc/_drivelab
   drivelab completions fish > ~/.config/fish/completions/drivelab.fish
 
-For zsh the folder must be in `fpath` before `compinit` runs.")]
+For zsh, the folder must be in `fpath` before `compinit` runs.")]
 pub(crate) struct Args {
     /// Shell that reads the completions
     #[arg(value_name = "SHELL", value_enum)]

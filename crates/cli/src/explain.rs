@@ -32,13 +32,13 @@ Examples:
   drivelab explain results.json 980pro-1000 --log run_iops.1.log
   fio job.fio --output-format=json | drivelab explain - ./my-drive.toml --json
 
-FILE is the JSON output of fio (fio 3, --output-format=json or json+) for one or several jobs. From the file alone, \
+RESULTS.JSON is the output of fio (fio 3, --output-format=json or json+) for one or several jobs. From the file alone, \
 explain reports the commands in flight and whether threads were busy. If a drive is given, the run is simulated with \
 the options in the file. The simulation is repeated under conditions that the file does not record (the drive's \
 state, its link, alignment, the host), and with each option changed that may limit the run.
 
-Conditions that explain a difference are those whose rates and latencies come nearest to what was measured: a likely cause, \
-to be checked on the machine.")]
+A condition explains a difference if its rates and latencies are nearest to the measured ones. Such a condition is a \
+likely cause; check it on the machine.")]
 pub(crate) struct Args {
     /// fio's results as JSON (- for standard input), and the measured drive: a name (see `drivelab drives`), a TOML
     /// file or a pool expression
@@ -186,13 +186,13 @@ fn drive(
     match names.as_slice() {
         [name] => return taken(load(name, &settings), problems),
         [] if all_known && settings != Settings::default() => problems.0.push(on_command_line(
-            "settings of a drive without a drive",
+            "drive settings require a drive",
             "name the drive, or leave them out",
         )),
         [] => {}
         several => problems.0.push(on_command_line(
             format!("{} drives: {}", several.len(), several.join(", ")),
-            "a run is of one drive: explain it with one at a time",
+            "a fio run uses one drive: name one drive",
         )),
     }
     None

@@ -24,8 +24,8 @@ Examples:
   drivelab fill p3plus-1000 --used 0,80 --csv fill.csv -o fill.html
   drivelab fill 9100max-2400 --random --used 50
 
-Writes in order show the SLC cache of a desktop drive; --random shows how long erased blocks last. `drivelab run --over-time` has the \
-same over time for a job and a state of your own.
+Sequential writes show the size of a desktop drive's SLC cache; --random shows how long the erased blocks last. \
+`drivelab run --over-time` gives rates over time for any job and initial state.
 
 Exit codes: 0 done, 2 bad usage or bad input.")]
 pub(crate) struct Args {

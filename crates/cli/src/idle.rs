@@ -24,8 +24,8 @@ pub(crate) fn note_on_power_states(drives: &[DriveSheet], jobs: &[Job]) {
     }
     for drive in drives.iter().filter(|drive| is_client(drive)) {
         let what = format!(
-            "{}: the pauses of 100 ms and more leave power states out; with Linux's defaults the first I/O after one would wait until the \
-             drive wakes, on such drives some milliseconds",
+            "{}: power states during pauses of 100 ms and more are not modelled; with Linux's defaults, the first I/O after such a pause \
+             would wait some milliseconds until the drive wakes",
             drive.id
         );
         remark("note", &what);

@@ -37,8 +37,8 @@ Examples:
   drivelab life --smart smart.json                     a real drive (made by smartctl -a -j)
   drivelab life --smart fleet/*.json --tbw 870=600TB   which of these real drives ends first
 
-Exit codes: 0 done, 2 bad usage or bad input, 3 a drive does not last --years at this load by its rating, or by its own \
-counters (--smart, if --years is given).")]
+Exit codes: 0 done, 2 bad usage or bad input, 3 a drive reaches its rated endurance before --years at this load, or \
+according to its own counters (--smart, if --years is given).")]
 pub(crate) struct Args {
     /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or pool expressions
     #[arg(value_name = "DRIVE")]

@@ -64,7 +64,7 @@ use failure::Failure;
 #[command(name = "drivelab", version = version::VERSION, propagate_version = true)]
 #[command(after_help = "\
 Examples:
-  drivelab drives                                        the drives there are
+  drivelab drives                                        list of the drives, pools and hosts
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
   drivelab lab                                           drives, pools and jobs on one page
@@ -75,11 +75,11 @@ Examples:
   drivelab sweep sweep.toml                              thousands of scenarios into a Parquet file
   drivelab prove 'mirror(2*950pro-256)'                  power cuts and faults on a small pool
   drivelab max p4800x-375 --slo p99=1ms                  the highest load within a limit
-  drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
-  drivelab size slog --help                              how large a log or a read cache
-  drivelab life 950pro-256 --writes 20MB/s               how long it lasts
-  drivelab explain results.json p4800x-375               what bound a fio run
-  drivelab check etcd p4800x-375 950pro-256              whether it is good enough for etcd
+  drivelab choose --all --load oltp --slo 'p99<1ms'      the recommended drive for a load
+  drivelab size slog --help                              the size of a log or a read cache
+  drivelab life 950pro-256 --writes 20MB/s               the lifetime at a load
+  drivelab explain results.json p4800x-375               the bottleneck of a fio run
+  drivelab check etcd p4800x-375 950pro-256              whether drives meet etcd's minimum
   drivelab measure /dev/nvme1n1 --output measured.json   a real drive, with fio
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients

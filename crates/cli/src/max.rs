@@ -29,8 +29,8 @@ Examples:
   drivelab max p4800x-375 --slo p99=100us --rw=randread --csv tried.csv
   drivelab max p4800x-375 --slo p99=1ms --fio random_distribution=zipf:1.1
 
-A limit is FIGURE<VALUE or FIGURE>VALUE. Figures are mean, p99 (p1 to p99.999), iops, bw and watts; read., write. or \
-sync. before a figure takes one direction, and a latency without one must hold for each.
+A limit is FIGURE<VALUE or FIGURE>VALUE. Figures are mean, p99 (p1 to p99.999), iops, bw and watts. The prefix read., \
+write. or sync. limits a figure to one direction. A latency limit without a prefix must hold for each direction.
 
 The open loop has Poisson arrivals (fio's rate_process=poisson). The closed loop keeps a fixed number of I/Os in \
 flight. Each is searched with three seeds. The JSON contains the job of each answer, as a job file for fio.

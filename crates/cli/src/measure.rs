@@ -44,11 +44,11 @@ Examples:
   drivelab explain measured.json ./mine.toml
 
 Plans (fio's jobs; docs/measure.md):
-  quick  reads alone, about three minutes
+  quick  reads only, about three minutes
   fit    fills the drive twice, random writes until steady, then what `drivelab fit` needs
   snia   the IOPS test of the SNIA's PTS 2.0.2: two fills, rounds of 56 minutes until steady
   snia-throughput-128k, snia-throughput-1m, snia-latency   its other tests, in rounds of 2, 2 and 9 minutes
-  under-load   two fills, writes until steady, then paced reads and writes beside writes at 0 to 100 % of what the drive takes
+  under-load   two fills, writes until steady, then rate-limited I/O under competing writes at 0 to 100 % of the maximum rate
 
 A plan that writes destroys the data of its target. Such a plan never writes to the root disk, or to a device that is \
 mounted, in use as swap, or held by another device (LVM, MD, ZFS). Three kinds of target are written only if \

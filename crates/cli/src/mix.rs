@@ -26,7 +26,7 @@ Examples:
   drivelab mix 950pro-256 --bs 16k --iodepth 8 --step 25
   drivelab mix 'mirror(2*p4801x-100)' --rw rw --bs 128k --csv mix.csv -o mix.html
 
-Each mix runs with --iodepth in flight (closed loop) from the same state. `drivelab max` finds the highest load of one mix \
+Each mix runs with --iodepth I/Os in flight (closed loop), from the same initial state. `drivelab max` finds the highest load of one mix \
 within a limit.
 
 Exit codes: 0 done, 2 bad usage or bad input.")]

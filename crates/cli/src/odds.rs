@@ -28,8 +28,8 @@ Examples:
   drivelab odds 'raid5(6*exos-x18-16tb)' 'raid6(6*exos-x18-16tb)' --replace-after 72h
   drivelab odds s2-slog --afr 1% --afr p4801x-100=0.2%
 
-The pool's own loss rule (`drivelab show POOL`) says which drives have to fail together. Failure rates are by class of drive, each \
-with its source and range; --afr replaces them. Rebuilds are simulated.
+The loss rule of a pool (`drivelab show POOL`) lists the sets of drives whose joint failure loses data. Annual failure \
+rates are published values by class of drive, each with its source and range; --afr replaces them. Rebuilds are simulated.
 
 Exit codes: 0 done, 2 bad usage or bad input.")]
 pub(crate) struct Args {

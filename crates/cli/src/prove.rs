@@ -26,7 +26,7 @@ Examples:
   drivelab prove 'mirror(2*950pro-256)' --fault returns    some faults
   drivelab prove 'write-back-cache(cache=950pro-256, capacity=2*exos-x18-16tb; durability=flush)'
   drivelab prove pools/slog-mirror.toml --points 1000
-  drivelab prove 'mirror(2*950pro-256)' --replay 0100...   a broken promise again
+  drivelab prove 'mirror(2*950pro-256)' --replay 0100...   repeat a reported violation
   drivelab prove 'mirror(2*950pro-256)' --record proved.toml
 
 A point is one power cut with one choice of the data that had reached the media. docs/prove.md lists the faults and \

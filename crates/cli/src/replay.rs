@@ -37,9 +37,9 @@ Formats, recognised by content unless --format names one; plain, gzip or xz:
 ";
 
 const NOTES: &str = "
-Latency counts from the moment a request arrives in the trace, so a drive that cannot keep up shows it. Several \
-volumes are laid out one after the other on the drive. Lengths are rounded up to whole blocks; requests of no length \
-are left out. A percentile is shown when at least ten samples lie beyond it.";
+Latency counts from the recorded arrival of a request, so it includes the queueing of a drive that cannot keep up. \
+Several volumes of a trace are concatenated on the drive. Lengths are rounded up to whole blocks; requests of length \
+zero are left out. A percentile is shown if at least ten samples exceed it.";
 
 /// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
 #[derive(clap::Args)]
@@ -213,7 +213,7 @@ fn pace(args: &Args, trace: &Trace) -> Result<Pace, Problems> {
         (Some(depth), _) => Ok(Pace::Depth(depth)),
         (None, Some(_)) if !trace.timed => Err(Problems::whole(
             "command line",
-            "--speed: the trace has an order and no times; --depth says how fast it is replayed",
+            "--speed: the trace has no times; use --depth to set how fast it is replayed",
         )),
         (None, Some(speed)) => Ok(Pace::Recorded(speed)),
         (None, None) => Ok(Pace::of(trace)),
@@ -333,10 +333,7 @@ fn columns(args: &Args, format: Option<&trace::Format>) -> Result<Option<Columns
         return Ok(None);
     };
     if let Some(other) = format.filter(|format| format.name != "csv") {
-        let what = format!(
-            "--columns: the format {} has columns of its own",
-            other.name
-        );
+        let what = format!("--columns: the format {} has fixed columns", other.name);
         return Err(Problems::whole("command line", what));
     }
     Columns::new(list, args.time_unit.as_deref()).map(Some)

@@ -23,14 +23,15 @@ use crate::stop::AtOnce;
 Examples:
   drivelab reproduce                                  every source, in minutes
   drivelab reproduce S4                               one source
-  drivelab reproduce P                                what others measured of syncs, pools, disks
+  drivelab reproduce P                                published measurements of syncs, pools and disks
   drivelab reproduce --row S0-073 --row S0-086        some rows
-  drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
+  drivelab reproduce --ledger mine.toml               your own rows (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
-  drivelab reproduce M --against-sheet                beside a formula of the data sheets
+  drivelab reproduce M --against-sheet                comparison with a data-sheet formula
 
 A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.
-Exit code 3 when a row is out of its tolerance or a claim does not hold; with --against-sheet, which judges no row, 0.")]
+Exit code 3: a row is out of its tolerance, or a claim does not hold. With --against-sheet, no row is judged, and the \
+exit code is 0.")]
 pub(crate) struct Args {
     /// Sources, such as S4 [default: all]
     #[arg(value_name = "SOURCE")]

@@ -42,9 +42,8 @@ Examples:
   drivelab review group --suite hcibench --jobs-out jobs
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
 
-Writes review.html, one file that needs nothing else; review.json with the same data; and review.csv, \
-a table for pandas with a line for each drive, point and direction.
-Progress goes to standard error, the table to standard output.")]
+Writes three files: review.html (self-contained), review.json (the same data), and review.csv (a table for pandas, with \
+a line for each drive, point and direction). Progress is printed on standard error, the summary table on standard output.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of their TOML files
     #[arg(value_name = "DRIVE")]

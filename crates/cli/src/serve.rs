@@ -57,8 +57,8 @@ Examples:
   drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 64M --record run.dlog
   echo 'ack 57' | socat - unix:c.sock             acknowledged, for `drivelab crashtest`
 
-Ctrl-C lets commands in flight complete and leaves everything durable.
-There is no authentication except for NBD with --tls-verify-peer: listen on loopback or on a trusted network only.")]
+After Ctrl-C, commands in flight complete and all data is made durable.
+Only NBD with --tls-verify-peer has authentication. Without it, listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of their TOML files
     #[arg(value_name = "DRIVE")]

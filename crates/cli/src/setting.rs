@@ -24,11 +24,11 @@ pub(crate) struct SettingArgs {
     /// Time since power-on, such as 10min; XPoint drives refresh all data in the hours after power-on
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     uptime: Option<Span>,
-    /// Share of the sold capacity that is reserved as spare area, such as 20%: jobs see the smaller drive
+    /// Share of the rated capacity that is reserved as spare area, such as 20%; jobs see a smaller drive
     #[arg(long, value_name = "PERCENT", value_parser = option::share)]
     overprovision: Option<f64>,
-    /// Share of the capacity that jobs see, from its beginning, that holds data at the start, such as 80%; the rest
-    /// is trimmed, and is spare area until a job writes there
+    /// Share of the capacity that holds data at the start, beginning at the first address, such as 80%; the rest is
+    /// trimmed and serves as spare area until a job writes to it
     #[arg(long, value_name = "PERCENT", value_parser = option::share)]
     fill: Option<f64>,
     /// Time in service at the rated drive writes per day, such as 3y, or at another rate, such as 3y@20MB/s: sets

@@ -340,7 +340,7 @@ fn wanted(args: &Args, load: Option<Load>, problems: &mut Problems) -> Option<Lo
     }
     if args.place != Place::Slog && args.overwrite {
         problems.0.push(on_command_line(
-            "--overwrite: the load is not that of a log",
+            "--overwrite is for the load of a log only",
             "it belongs to size slog DRIVE...",
         ));
     }

@@ -41,9 +41,9 @@ A sweep.toml of 2 x 3 scenarios:
   iodepth = [1, 8, 64]
   number_ios = 20000
 
-Until all rows are there they are kept in parts, in a folder beside the file (FILE.parts).
+Until all rows are complete, they are kept in parts in a folder next to the file (FILE.parts).
 
-Exit codes: 0 done, 1 it failed, 2 bad usage or input (or some scenarios: the column `problem` says why), 130 stopped.")]
+Exit codes: 0 done, 1 it failed, 2 bad usage or input, or some scenarios are invalid (column `problem`), 130 stopped.")]
 pub(crate) struct Args {
     /// Sweep file
     #[arg(value_name = "SWEEP.toml")]

@@ -139,11 +139,11 @@ impl Befalls {
             | Fault::LosesWrite
             | Fault::Misdirects { .. }
             | Fault::Rots { .. } => Err(String::from(
-                "a run has no data, which alone would show it: `serve` and `prove` have it",
+                "this fault only affects data, and a run has no data: use `serve` or `prove`",
             )),
-            Fault::Stuck { .. } | Fault::Unstuck | Fault::Drop | Fault::Ambient(_) => {
-                Err(String::from("a run does not know it: `serve` does"))
-            }
+            Fault::Stuck { .. } | Fault::Unstuck | Fault::Drop | Fault::Ambient(_) => Err(
+                String::from("a run does not support this fault: use `serve`"),
+            ),
         }
     }
 }

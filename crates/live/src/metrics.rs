@@ -272,7 +272,7 @@ fn of_commands(drive: &Served) -> Vec<Figure> {
         ),
         level(
             "write_amplification_ratio",
-            "Medium bytes a host byte.",
+            "Medium bytes per host byte (write amplification).",
             drive.write_amplification(),
         ),
         level("queue_depth", "Commands in the drive.", depth),

@@ -32,7 +32,7 @@ pub fn bases(tried: &[Tried], width: Width) -> String {
     right(&mut table, 3..5);
     let taken = tried.first().map(|one| &*one.base).unwrap_or_default();
     format!(
-        "Begun from {taken}: its fit has the smallest error on the fitted runs. The held-out runs only measure the error; they \
+        "Start of the search: {taken}, whose fit has the smallest error on the fitted runs. The held-out runs only measure the error; they \
          are not used to choose. Medians of absolute errors:\n\n{}",
         folded(&table, 1, width)
     )

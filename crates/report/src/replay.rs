@@ -241,7 +241,7 @@ pub fn anatomy(rows: &[Row], width: Width) -> String {
             if let Some(table) = anatomy_table(measured, width) {
                 let _ = write!(
                     text,
-                    "\n{}: where the time of a {kind} went, by percentile\n{table}\n",
+                    "\n{}: latency breakdown of a {kind} by percentile\n{table}\n",
                     row.drive
                 );
             }

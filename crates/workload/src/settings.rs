@@ -72,7 +72,7 @@ impl Check<'_> {
         }
         if job.iodepth > 65_535 {
             self.add(
-                format!("iodepth {} is more than a queue holds", job.iodepth),
+                format!("iodepth {} exceeds the size of a queue", job.iodepth),
                 "at most 65535 (NVMe's largest queue)",
             );
         }

@@ -94,7 +94,7 @@ impl Standing {
         let is_named = |word: &&str| *word == self.name || (is_path && *word == self.path);
         if let Some(word) = word.filter(|word| !is_named(word)) {
             let what = format!(
-                "--destroy-data names `{word}`, and {} is `{}`",
+                "--destroy-data names `{word}`, but {} is `{}`",
                 self.kind, self.name
             );
             refused(what, "make sure that it is the right device");

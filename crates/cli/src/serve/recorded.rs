@@ -18,7 +18,7 @@ pub(super) fn check(args: &Args, drives: usize, problems: &mut Problems) {
     if drives > 1 {
         problems.0.push(on_command_line(
             format!("--record {}: {drives} drives", path.display()),
-            "serve one drive: a log is of one",
+            "serve one drive: a log records one drive",
         ));
     }
     if path.exists() {

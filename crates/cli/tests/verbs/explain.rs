@@ -547,7 +547,7 @@ fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
     for (args, part) in [
         (
             &["no.json", "--lba-format", "4096"][..],
-            "settings of a drive without a drive",
+            "drive settings require a drive",
         ),
         (
             &["no.json", "p4800x-375", "--drive", "ram-disk"],

@@ -67,7 +67,10 @@ fn the_table_has_each_drive_and_what_was_recorded() {
             "as", "recorded", "1,500", "250", "250", "250", "-", "-", "-"
         ]
     );
-    assert!(table.contains("where the time of a read went"), "{table}");
+    assert!(
+        table.contains("latency breakdown of a read by percentile"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -261,5 +264,5 @@ fn columns_are_named_on_the_command_line() {
         &[&["--drive", "ram-disk", "--format", "msr"][..], &columns].concat(),
     );
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("the format msr has columns of its own"));
+    assert!(text(&output.stderr).contains("the format msr has fixed columns"));
 }

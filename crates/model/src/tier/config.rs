@@ -273,7 +273,7 @@ impl<M: Medium> PoolConfig<M> {
             problems.push(String::from("a pool serves at least one volume"));
         }
         if !self.label_bytes.is_multiple_of(4096) {
-            problems.push(String::from("labels are not of whole 4 KiB"));
+            problems.push(String::from("labels must be a multiple of 4 KiB"));
         }
         let mut used = vec![Vec::new(); self.members.len()];
         let mut above = vec![0u32; self.tiers.len()];
@@ -372,7 +372,9 @@ impl<M: Medium> PoolConfig<M> {
             let tier = &self.tiers[tier].name;
             let name = &member.name;
             if !base.is_multiple_of(4096) || !bytes.is_multiple_of(4096) {
-                problems.push(format!("{tier}: its slice of {name} is not of whole 4 KiB"));
+                problems.push(format!(
+                    "{tier}: the size of its slice of {name} must be a multiple of 4 KiB"
+                ));
             }
             if bytes <= self.label_bytes {
                 problems.push(format!(

@@ -143,11 +143,11 @@ impl TierSettings for RaidzConfig {
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if !(1..=3).contains(&self.parity) {
-            problems.push(String::from("its parity is 1 to 3"));
+            problems.push(String::from("its parity must be from 1 to 3"));
         }
         if children.len() <= usize::from(self.parity) + 1 {
             problems.push(alloc::format!(
-                "a raidz of parity {} has at least {} children, not {}",
+                "a raidz of parity {} requires at least {} children, but has {}",
                 self.parity,
                 self.parity + 2,
                 children.len()

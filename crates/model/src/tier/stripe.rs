@@ -83,7 +83,7 @@ impl TierSettings for StripeConfig {
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {
-            problems.push(String::from("its chunk is not of whole 4 KiB"));
+            problems.push(String::from("its chunk must be a multiple of 4 KiB"));
         }
         if children.len() < 2 {
             problems.push(String::from("a stripe requires at least two members"));

@@ -119,7 +119,7 @@ fn far(answer: &Answer, model: &Modelled) -> String {
             rating.source,
         ),
         _ => format!(
-            "{is}; nothing is rated for this pattern on {}.",
+            "{is}; {} has no rating for this access pattern.",
             model.drive
         ),
     }

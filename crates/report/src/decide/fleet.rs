@@ -282,9 +282,9 @@ pub fn method(answer: &Answer, command: &str, width: Width) -> String {
     }
     let how = "\"By rating\" is the time until the rated bytes are written, \"by used\" until Percentage Used is 100, both at the \
                mean rate since the drive was new. Years are of power-on time (8,760 hours): a drive that is off part of the time \
-               lasts longer. NVMe drives may leave hours in low-power states out of their count. Percentage Used is a whole \
-               number that stands for one percent to either side; at 0 and 1 % it gives only a lower bound. At 100 % the \
-               endurance that the maker estimates is used up, which need not be a failure. No model is run.";
+               lasts longer. NVMe drives may not count hours in low-power states. Percentage Used is a whole number \
+               with an uncertainty of one percent; at 0 and 1 % it gives only a lower bound. At 100 %, the maker's estimate \
+               of the endurance is used up; the drive need not fail. No model is run.";
     lines.push(paragraph("", how, width));
     lines.push(format!("Repeat: {command}"));
     lines.join("\n")

@@ -338,7 +338,7 @@ pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
         let caption = "IOPS: measured; simulated; simulated under each condition that explains the run (if); and with one option changed, under the best-fitting condition; dashed: the rating.";
         figures.push((caption, rates.svg()));
         let times = Bars {
-            label: format!("{}: where the time goes", answer.run),
+            label: format!("{}: latency breakdown", answer.run),
             unit: "µs",
             rows: times(answer, model),
             limit: None,

@@ -33,7 +33,7 @@ fn hits(row: &Row, last: &Row, request: &Request) -> Vec<String> {
         .filter(|exact| simulated.is_some_and(|hits| hits + 0.05 < *exact));
     let slower = slower.map(|exact| {
         format!(
-            "with requests in sequence it would be {}: data still on its way from main is read again",
+            "if requests ran one after another, it would be {}: here, data that is still being fetched from main is requested again",
             percent(Some(exact))
         )
     });

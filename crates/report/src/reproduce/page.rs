@@ -85,7 +85,7 @@ fn cards(all: &Summary) -> Markup {
         ),
         (
             "Claims",
-            "Statements that hold or do not",
+            "Published statements, checked against runs",
             [
                 ("computed from runs", all.claims.to_string()),
                 ("held", all.claims_held.to_string()),

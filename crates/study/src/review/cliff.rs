@@ -63,7 +63,7 @@ fn notes(series: &Series) -> Vec<String> {
     }];
     let smaller = series.scale > 1.0;
     notes.push(format!(
-        "maxima cover {} writes a point{}",
+        "maxima cover {} writes per point{}",
         digits(series.ios_an_interval),
         if smaller {
             "; a full-size drive would see longer ones"
@@ -178,7 +178,7 @@ mod tests {
             notes(&small),
             [
                 "steady by SNIA's rule after 3 h 12 min of writing (five rounds, each a quarter of the capacity, after two capacities)",
-                "maxima cover 30,214 writes a point; a full-size drive would see longer ones",
+                "maxima cover 30,214 writes per point; a full-size drive would see longer ones",
                 "scaled model: 1/76 of the capacity; time scaled to match; the steady rate may read up to 10 % high",
             ]
         );
@@ -191,7 +191,7 @@ mod tests {
             notes(&whole),
             [
                 "not steady by SNIA's rule after 5 capacities written",
-                "maxima cover 1234 writes a point",
+                "maxima cover 1234 writes per point",
             ]
         );
     }

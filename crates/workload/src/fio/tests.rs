@@ -587,7 +587,7 @@ fn ranges_of_numbers_are_told_in_few_words() {
         ("percentile_list=99,99.9", "a number above 0 to 100"),
         (
             "random_distribution=zipf:x",
-            "a number from 0 on, such as 1.2",
+            "a number of at least 0, such as 1.2",
         ),
         ("latency_percentile=101", "a number from 0 to 100"),
     ] {

@@ -295,9 +295,10 @@ fn float_range(min: f64, max: f64) -> String {
         f64::MIN_POSITIVE => "a number above 0".to_owned(),
         min => format!("a number from {min}"),
     };
-    match max {
-        f64::MAX => format!("{from} on, such as 1.2"),
-        max => format!("{from} to {max}"),
+    match (min, max) {
+        (f64::MIN_POSITIVE, f64::MAX) => format!("{from}, such as 1.2"),
+        (min, f64::MAX) => format!("a number of at least {min}, such as 1.2"),
+        (_, max) => format!("{from} to {max}"),
     }
 }
 

@@ -204,7 +204,7 @@ fn issue(
     let Some(offset) = offset else {
         return Err(Fault::at(
             place(),
-            format!("the sector is {:#x}, beyond any disk", event.sector),
+            format!("sector {:#x} is out of range", event.sector),
         ));
     };
     let volume = requests.volume(&event.device.to_le_bytes(), &place(), || {

@@ -167,7 +167,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         let Some(offset) = line.lba.checked_mul(512) else {
             return Err(Fault::at(
                 place(),
-                format!("the LBA is {:#x}, beyond any disk", line.lba),
+                format!("LBA {:#x} is out of range", line.lba),
             ));
         };
         let volume = requests.volume(b"", &place(), || String::from("disk"))?;

@@ -402,7 +402,7 @@ impl NandConfig {
         if let Some(slc) = &self.slc {
             need(
                 (2..=4).contains(&slc.bits) && slc.blocks_per_die > 0,
-                "an SLC cache has at least one block a die, of 2 to 4 bits a cell otherwise",
+                "an SLC cache must have at least one block per die, in NAND of 2 to 4 bits per cell",
             );
         }
         let spare = self.collection.watermark.spare_blocks();

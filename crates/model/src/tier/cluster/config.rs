@@ -171,7 +171,7 @@ impl TierSettings for ClusterConfig {
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if self.nodes == 0 || self.nodes > MOST_NODES {
-            problems.push(format!("a cluster has 1 to {MOST_NODES} nodes"));
+            problems.push(format!("a cluster must have 1 to {MOST_NODES} nodes"));
         }
         if self.fold == 0 || !self.nodes.is_multiple_of(self.fold.max(1)) {
             problems.push(format!(
@@ -186,10 +186,10 @@ impl TierSettings for ClusterConfig {
             ));
         }
         if self.component == 0 || !self.component.is_multiple_of(4096) {
-            problems.push(String::from("its component is not of whole 4 KiB"));
+            problems.push(String::from("its component must be a multiple of 4 KiB"));
         }
         if self.node.cores == 0 {
-            problems.push(String::from("a node has at least one core"));
+            problems.push(String::from("a node must have at least one core"));
         }
         if children.is_empty() || !children.len().is_multiple_of(usize::from(self.simulated())) {
             problems.push(format!(
@@ -200,7 +200,7 @@ impl TierSettings for ClusterConfig {
         }
         if problems.is_empty() && self.capacity(children) == 0 {
             problems.push(String::from(
-                "a group has no room for a component of each replica",
+                "a group is too small for a component of each replica",
             ));
         }
         problems

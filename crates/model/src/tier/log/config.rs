@@ -215,14 +215,16 @@ impl TierSettings for IntentLogConfig {
         if !(1..=8).contains(&self.scale.level_bits)
             || (self.size / record) >> top_bits >= layout::ENTRIES as u64
         {
-            problems.push(String::from("its tables have no room for all records"));
+            problems.push(String::from("its tables are too small for all records"));
         }
         if self.run == 0 || self.run > 16 << 20 {
-            problems.push(String::from("it joins records up to 1 byte to 16 MiB"));
+            problems.push(String::from(
+                "its limit for merged records must be from 1 byte to 16 MiB",
+            ));
         }
         if self.lanes == 0 || self.txg == Span::ZERO {
             problems.push(String::from(
-                "its main has at least one queue, and a transaction group some time",
+                "it must have at least one queue to main, and transaction groups longer than zero",
             ));
         }
         let Some((&main, logs)) = children.split_first() else {

@@ -129,7 +129,7 @@ impl<const PARITY: u16> TierSettings for ArrayConfig<PARITY> {
             problems.push(alloc::format!("it is over {least} to {MOST} drives"));
         }
         if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {
-            problems.push(String::from("its chunk is not of whole 4 KiB"));
+            problems.push(String::from("its chunk must be a multiple of 4 KiB"));
         } else if self.stripes(children) == 0 {
             problems.push(String::from(
                 "its members are too small for a chunk and a label",

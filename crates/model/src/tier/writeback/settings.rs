@@ -383,7 +383,9 @@ impl WriteBackConfig {
             .commit
             .is_some_and(|it| it.slots == 0 || it.after == Span::ZERO)
         {
-            problems.push(String::from("a commit without a slot or a time never ends"));
+            problems.push(String::from(
+                "a commit must have at least one slot and a duration above zero",
+            ));
         }
         problems.extend(self.destage.cleaning.problem().map(String::from));
         if self
@@ -391,11 +393,11 @@ impl WriteBackConfig {
             .is_some_and(|law| !(1..=100).contains(&law.fill_at_miss))
         {
             problems.push(String::from(
-                "what it takes in at a miss should be at one from the first to the 100th",
+                "the miss at which a block is admitted must be from 1 to 100",
             ));
         }
         if self.log_limit == 0 {
-            problems.push(String::from("there is no log without an entry"));
+            problems.push(String::from("the log must have at least one entry"));
         }
     }
 }

@@ -85,7 +85,7 @@ fn unseen(run: &Run) -> Change {
 fn rose(step: &Step) -> Change {
     Change {
         text: format!(
-            "the rate rose to {} of what it was after {}: what slowed it at the beginning ended",
+            "after {1}, the rate rose to {0} of the rate before: an initial cause of slowness ended",
             times(step),
             duration(step.at_seconds)
         ),

@@ -69,7 +69,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     let found = Pattern::ALL.iter().find(|(name, _)| *name == text);
     found
         .map(|(_, pattern)| *pattern)
-        .ok_or_else(|| "there are read, write, randread and randwrite".into())
+        .ok_or_else(|| "must be read, write, randread or randwrite".into())
 }
 
 fn block(text: &str) -> Result<u32, String> {

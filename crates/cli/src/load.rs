@@ -79,7 +79,7 @@ impl LoadArgs {
             let what = "--runtime: nothing can be counted in so short a time";
             problems.0.push(on_command_line(
                 what,
-                "a millisecond at least, such as 500ms",
+                "at least a millisecond, such as 500ms",
             ));
         }
         if self.users.is_some() && self.load.is_none() {

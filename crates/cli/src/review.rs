@@ -341,7 +341,7 @@ pub(crate) fn trace_file(path: &Path) -> Result<Yours, Problems> {
             if trace.timed {
                 "at their recorded times"
             } else {
-                "one after the other, as the trace has no times"
+                "in sequence, because the trace has no times"
             }
         ),
         workload: Workload::Trace(trace.into()),

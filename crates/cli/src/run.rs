@@ -338,7 +338,7 @@ fn show(
         }
         for name in within_ramp(&set.jobs, outcome) {
             let what =
-                format!("job {name} ended within its ramp_time{on}: nothing of it was counted");
+                format!("job {name} ended within its ramp_time{on}: none of its I/Os was measured");
             remark("warning", &what);
         }
         for what in spread_starts(&set.jobs, outcome) {
@@ -490,7 +490,7 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
     let ignored = args.ignored.given();
     if !ignored.is_empty() {
         let warning = format!(
-            "ignored, as it means nothing to a simulation: {}",
+            "ignored (no effect in a simulation): {}",
             ignored.join(", ")
         );
         set.warnings.insert(0, warning);

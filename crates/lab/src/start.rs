@@ -75,11 +75,11 @@ impl Start {
         match (self, chosen) {
             (Start::As(_), _) => None,
             (Start::Auto, Precondition::Filled) => Some(
-                "drives begin filled in order, as the load is in order (SNIA's preconditioning); --state steady begins after random writes",
+                "drives are filled sequentially at the start, because the load is sequential (SNIA's preconditioning); --state steady starts after random writes",
             ),
             (Start::Auto, _) => Some(
-                "drives begin in the steady state of random writes, as the load is random or mixed (SNIA's preconditioning); --state \
-                 filled begins filled in order",
+                "drives start in the steady state of random writes, because the load is random or mixed (SNIA's preconditioning); --state \
+                 filled starts with drives filled sequentially",
             ),
         }
     }

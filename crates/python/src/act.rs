@@ -56,7 +56,7 @@ impl Options {
             wrong("service_threads with version 3".into(), help.into());
         }
         if self.version != Some(3) && (self.queues.is_some() || self.threads_per_queue.is_some()) {
-            let what = "queues and threads_per_queue without version 3";
+            let what = "queues and threads_per_queue require version 3";
             wrong(what.into(), "add version=3".into());
         }
         let mut seconds = |name, number, limits| {

@@ -284,7 +284,7 @@ fn pace(trace: &Trace, speed: Option<f64>, depth: Option<u32>) -> Result<Pace, P
         (Some(depth), None) if (1..=65_535).contains(&depth) => Ok(Pace::Depth(depth)),
         (Some(_), None) => Err(of_argument("depth: no queue depth", "from 1 to 65535")),
         (None, Some(_)) if !trace.timed => Err(of_argument(
-            "speed: the trace has an order and no times",
+            "speed: the trace has no times",
             "depth says how fast it is replayed",
         )),
         (None, Some(speed)) if SPEEDS.contains(&speed) => Ok(Pace::Recorded(speed)),

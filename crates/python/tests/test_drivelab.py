@@ -133,7 +133,7 @@ def test_a_drive_is_in_the_condition_it_is_said_to_be():
         (lambda: dl.prove("950pro-256"), ["no pool", "mirror"]),
         (lambda: dl.mix("p4800x-375", rw="randread"), ["rw randread", "no mix", "randrw"]),
         (lambda: dl.mix("p4800x-375", iodepth=1, step=0, seeds=0), ["iodepth: 1", "2 to 1024", "step: 0", "seeds"]),
-        (lambda: dl.mix("p4800x-375", options={"iodepth": 4}), ["iodepth: is what is looked for"]),
+        (lambda: dl.mix("p4800x-375", options={"iodepth": 4}), ["iodepth: is set by the search"]),
         (lambda: dl.fill("990pro-2000", bs="3k", used=(50, 101)), ["bs 3k", "multiple of 4k", "used: 101", "0 to 100"]),
         (lambda: dl.fill("990pro-2000", used=[]), ["used", "nothing"]),
         (lambda: dl.fill(dl.Drive("990pro-2000", fill="50%")), ["fill: `fill` tries", "used 50,90"]),

@@ -72,7 +72,11 @@ pub fn broken(pool: &str, it: &Counterexample, out: &mut dyn Write) -> io::Resul
     for line in &it.program {
         writeln!(out, "  {line}")?;
     }
-    writeln!(out, "again: drivelab prove '{pool}' --replay {}", it.replay)
+    writeln!(
+        out,
+        "repeat: drivelab prove '{pool}' --replay {}",
+        it.replay
+    )
 }
 
 #[cfg(test)]

@@ -259,8 +259,7 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
         notes.push(format!("{others} requests to other volumes were not read"));
     }
     if !trace.timed {
-        let what =
-            "the trace has an order and no times: it is replayed as fast as the depth allows";
+        let what = "the trace has no times: it is replayed as fast as the queue depth allows";
         notes.push(what.to_owned());
     }
     if rows.iter().any(|row| row.outcome.stopped) {

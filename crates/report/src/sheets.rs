@@ -269,10 +269,10 @@ fn heat(drive: &DriveSheet) -> String {
     let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);
     match drive.config.power_limit_watts() {
         Some(_) => format!(
-            "warns from {warning} C; from {critical} C its power governor leaves writes a quarter of what its limit does"
+            "warning at {warning} C; at {critical} C and above, its power governor reduces the power for writes to a quarter"
         ),
         None => format!(
-            "warns from {warning} C; its model has no power governor, so heat does not slow it"
+            "warning at {warning} C; its model has no power governor, so heat does not slow it"
         ),
     }
 }

@@ -84,7 +84,10 @@ impl Asked {
     pub fn host(&self, name: &str) -> Result<HostSheet, Problems> {
         let mut sheet = catalogue::host(name)?;
         if sheet.act.is_none() {
-            let whole = Problems::whole(name, "the host does not say what ACT costs there");
+            let whole = Problems::whole(
+                name,
+                "the host has no [act] section with the CPU time of ACT",
+            );
             let help = format!("a host with an [act] section, such as {HOST}");
             let with_help = whole.0.into_iter().map(|problem| Problem {
                 help: Some(help.clone()),

@@ -26,7 +26,7 @@ pub fn from(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
     stream.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
         true => Err(io::Error::other(format!(
-            "larger than {} MiB, the most that such a file can have",
+            "larger than {} MiB, the limit for such a file",
             most >> 20
         ))),
         false => Ok(bytes),

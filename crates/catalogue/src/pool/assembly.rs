@@ -198,7 +198,7 @@ impl<'a> Assembly<'a> {
                 *end = base + bytes;
                 if bytes > rest || bytes <= LABEL_BYTES {
                     let what = format!(
-                        "slices.{}: {} of `{}` from {} on, which holds {}",
+                        "slices.{}: {} of `{}` starting at {} exceeds its capacity of {}",
                         entry.name.text,
                         decimal(bytes),
                         drives.names[usize::from(member)],

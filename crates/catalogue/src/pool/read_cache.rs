@@ -99,7 +99,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     let like = &KNOWN[keys.choice("like", &words, 0)].config;
     let line = keys.bytes("line", 4096..=1 << 20, u64::from(like.line));
     if !line.is_power_of_two() {
-        keys.problem("line", "a line is a power of two", "such as `64k`");
+        keys.problem("line", "a line must be a power of two", "such as `64k`");
     }
     let misses = keys.count("fill_at_miss", 1..=100, u64::from(like.fill_at_miss));
     let fill_from = keys.share("fill_from", 0.0..=1.0, like.fill_from);

@@ -41,7 +41,7 @@ const fn assumed(value: &'static str, source: &'static str) -> Fallback {
 
 const LEVELS: &str = "VMware KB 315572 and 326870 have levels from 0 to 255 and an alarm at 200; where they begin is not published";
 const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls with the square of the fill; its length is not published";
-const NONE: &str = "no product's: writes wait only where there is no room";
+const NONE: &str = "no product: writes wait only if there is no space";
 
 const NO_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("80 %", NONE)];
 const NEVER_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("100 %", NONE)];

@@ -154,7 +154,7 @@ fn notes(plan: &Plan, asked: &Asked, standing: &Standing, all: Option<u64>) -> V
     let mut notes = standing.notes();
     if plan.writes() {
         notes.push(String::from(
-            "the drive was not purged by this program (nvme format, blkdiscard): how it was before is not known",
+            "this program did not purge the drive (nvme format, blkdiscard): its earlier state is unknown",
         ));
     } else {
         notes.push(String::from(

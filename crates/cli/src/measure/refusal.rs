@@ -76,7 +76,7 @@ impl Standing {
                         .push(format!("it has signatures: {}", listed(&found))),
                     Err(why) => standing
                         .data
-                        .push(format!("its signatures cannot be looked for: {why}")),
+                        .push(format!("its signatures cannot be read: {why}")),
                 }
             }
         }

@@ -37,7 +37,7 @@ fn refusal(pool: &str, known: &Proved, accept_loss: bool) -> Option<Problem> {
         origin: pool.to_owned(),
         place: Place::Whole,
         what: format!(
-            "a pool of this shape is known not to keep its guarantee: {}",
+            "pools of this structure are known to violate their guarantee: {}",
             known.broken.join("; ")
         ),
         help: Some(format!(

@@ -593,7 +593,7 @@ fn a_drive_without_a_rating_that_is_slower_than_the_load_says_so() {
     let said = text(&said.stdout).to_owned();
     let first = said.lines().next().expect("an answer");
     assert!(
-        first.contains("It takes only") && first.contains("of the 20 MB/s"),
+        first.contains("It sustains only") && first.contains("of the 20 MB/s"),
         "{first}"
     );
 }

@@ -243,10 +243,10 @@ fn a_trace_without_times_goes_as_fast_as_the_depth_allows() {
     // All at once, they would wait for each other.
     assert!(alone < 20.0 && alone < together, "{alone} {together}");
     let output = replay(&log, &["--drive", "p4800x-375"]);
-    assert!(text(&output.stdout).contains("note: the trace has an order and no times"));
+    assert!(text(&output.stdout).contains("note: the trace has no times"));
     let output = replay(&log, &["--drive", "p4800x-375", "--speed", "2"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--speed: the trace has an order and no times"));
+    assert!(text(&output.stderr).contains("--speed: the trace has no times"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn read(asked: &Asked) -> Result<Box<dyn Service>, Problems> {
     let tls = asked.value("tls").and_then(|folder| {
         if asked.addresses == 0 {
             problems.0.push(on_command_line(
-                "--tls, and nothing that is served inside TLS",
+                "--tls requires an NBD address",
                 "add --nbd 127.0.0.1:10809; NVMe/TCP has no TLS here",
             ));
         }

@@ -153,7 +153,7 @@ impl Encrypted {
             }
             let broke = |error: &dyn std::fmt::Display| Ending::broke(format!("TLS: {error}"));
             if session.read_tls(&mut rest).map_err(|error| broke(&error))? == 0 {
-                return Err(Ending::broke("TLS: a record that does not end"));
+                return Err(Ending::broke("TLS: an incomplete record"));
             }
             let state = session
                 .process_new_packets()

@@ -69,7 +69,7 @@ impl Served {
             }
         }
         if warning.read_only && !full {
-            is(Condition::ReadOnly, "it takes no writes".into());
+            is(Condition::ReadOnly, "it rejects writes".into());
         }
         let worn = [
             (warning.spare, "its spare is below the threshold"),

@@ -235,7 +235,7 @@ impl State {
             "percentage_used" => {
                 let used: f64 = number(key, value)?;
                 if !used.is_finite() {
-                    return Err(format!("{key}: `{value}` is not a value of it"));
+                    return Err(format!("{key}: invalid value `{value}`"));
                 }
                 life.percentage_used = used;
             }
@@ -278,7 +278,7 @@ fn share(text: &str, capacity: u64) -> Result<Share, String> {
 fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
-        .map_err(|_| format!("{key}: `{value}` is not a value of it"))
+        .map_err(|_| format!("{key}: invalid value `{value}`"))
 }
 
 /// Returns the path of the state for the data in `data`.

@@ -945,7 +945,7 @@ class Act(_Tabular):
 
     @property
     def passes(self) -> bool:
-        """Whether all drives passed the load that was given; true where the score was looked for."""
+        """Whether all drives passed the given load; true if no load was given and the score was searched."""
         return self._core.passes
 
     def __bool__(self):

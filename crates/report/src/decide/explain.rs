@@ -411,7 +411,7 @@ pub fn method(
             lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
         }
         for unlike in &answer.unlike {
-            let text = format!("not as simulated: {unlike}");
+            let text = format!("differs from the simulation: {unlike}");
             lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
         }
     }

@@ -26,8 +26,8 @@ fn answer(answer: &Answer) -> String {
     if rate == 0.0 {
         let source = &load.source;
         return first_that_fits([
-            format!("{name}: {source} writes nothing, so it wears nothing out."),
-            format!("{name}: the load writes nothing, so it wears nothing out."),
+            format!("{name}: {source} has no writes and does not wear the drive."),
+            format!("{name}: the load has no writes and does not wear the drive."),
         ]);
     }
     let slower = slower(answer, rate).map_or_else(String::new, |text| format!(" {text}"));
@@ -142,7 +142,7 @@ fn slower(answer: &Answer, rate: f64) -> Option<String> {
     let asked = answer.load.as_ref()?.asked_mb_s?;
     (answer.parts.len() == 1 && rate < SLOWER * asked).then(|| {
         format!(
-            "It takes only {} of the {}.",
+            "It sustains only {} of the {}.",
             megabytes_a_second(rate),
             megabytes_a_second(asked)
         )

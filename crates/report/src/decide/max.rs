@@ -92,7 +92,7 @@ fn limits(request: &Request) -> String {
 /// Returns the first limit that is exceeded, and the latency part that grows.
 fn gives_way(highest: &Highest) -> String {
     let (Some(broke), Some(beyond)) = (&highest.broke, &highest.beyond) else {
-        return String::from("Nothing gives way up to the highest load tried.");
+        return String::from("All limits hold up to the highest load tried.");
     };
     let what = match broke.as_str() {
         "keeps up" => format!(

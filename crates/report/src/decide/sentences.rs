@@ -360,8 +360,8 @@ fn in_memory(answer: &Answer) -> Option<String> {
         .filter(|(_, share)| *share > IN_MEMORY)
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(format!(
-        "Short of a steady state: {} of the writes stayed in the memory of {} while they were counted, so its drives take less \
-         (--runtime runs longer).",
+        "Not in steady state: {} of the measured writes stayed in the memory of {}, so its drives sustain a lower rate \
+         (use a longer --runtime).",
         percent(Some(share)),
         one.drive
     ))

@@ -155,9 +155,11 @@ fn parts(request: &Request, answer: &Answer) -> Vec<String> {
 fn met(request: &Request, answer: &Answer) -> String {
     let slo = request.slo.text();
     match (answer.meets_bytes, &answer.buffer_rule) {
-        (Some(bytes), Some(_)) => format!("{slo} is met from {} on", bytes_decimal(bytes as f64)),
-        (Some(bytes), None) => format!("{slo} is met from {} on", bytes_binary(bytes as f64)),
-        (None, _) => format!("{slo} is not met with the largest"),
+        (Some(bytes), Some(_)) => {
+            format!("{slo} is met at {} and above", bytes_decimal(bytes as f64))
+        }
+        (Some(bytes), None) => format!("{slo} is met at {} and above", bytes_binary(bytes as f64)),
+        (None, _) => format!("{slo} is not met at the largest size"),
     }
 }
 

@@ -315,15 +315,15 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
     // If drives need no flushes but the pool does, flushes concern the memory above the drives.
     let in_memory = volatile.is_empty() && config.needs_flushes();
     if in_memory || loses_with_memory(&promise.loss) {
-        volatile.push(String::from("what a tier keeps in memory"));
+        volatile.push(String::from("data that a tier keeps in memory"));
     }
     let volatile = match (volatile.is_empty(), config.needs_flushes()) {
-        (true, _) => String::from("nothing: a power cut takes nothing that was acknowledged"),
+        (true, _) => String::from("nothing: a power cut loses no acknowledged data"),
         (false, true) if promise.durable == Durable::Later => {
-            format!("{}; a flush does nothing about it", listed(&volatile))
+            format!("{}; a flush does not change this", listed(&volatile))
         }
         (false, true) => format!(
-            "{}; what is not flushed is lost with power",
+            "{}; data that is not flushed is lost in a power cut",
             listed(&volatile)
         ),
         (false, false) => format!("{}; the tiers keep what would be lost", listed(&volatile)),

@@ -257,7 +257,7 @@ impl Pattern {
             .filter(|(key, _)| OURS.contains(&&**key))
         {
             wrong(
-                format!("{key}: is what is looked for, or follows from it"),
+                format!("{key}: is set by the search, or follows from it"),
                 "leave it out; --rw, --rwmixread, --bs, --numjobs and --fio say what the load is",
             );
         }
@@ -269,13 +269,13 @@ impl Pattern {
                 problems.0.extend(
                     Problems::whole(
                         "--rw",
-                        "trims have no limit to look for: read, write or both",
+                        "the search does not support trims: use reads, writes or both",
                     )
                     .0,
                 );
             } else if job.iodepth < 2 && self.threads < 2 {
                 let what = format!(
-                    "ioengine={} has one I/O in flight, so nothing can be looked for",
+                    "ioengine={} always has one I/O in flight, so there is no load to search for",
                     job.engine_name
                 );
                 problems.0.extend(Problems::whole("command line", what).0);

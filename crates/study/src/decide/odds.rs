@@ -205,7 +205,7 @@ fn check_drive(request: &Request, drive: &DriveSheet) -> Result<(), Problems> {
             origin: String::from("command line"),
             place: text::problem::Place::Whole,
             what: format!(
-                "{}: one of its nodes stands for several, so that its drives are not all there",
+                "{}: each simulated node represents several, so not all drives are modelled",
                 drive.id
             ),
             help: Some(String::from("simulate each node: fold=1")),

@@ -230,7 +230,7 @@ fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measuremen
     }
     if turn.share < 0.995 {
         result.notes.push(format!(
-            "each round has {:.2} % of the step's minute, which is divided by the scale",
+            "each round runs {:.2} % of the step's minute (the minute is divided by the scale)",
             turn.share * 100.0
         ));
     }

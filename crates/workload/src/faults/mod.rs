@@ -192,7 +192,7 @@ fn time(word: &str) -> Result<Span, String> {
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse()
-        .map_err(|_| format!("`{word}` is not a number that fits here"))
+        .map_err(|_| format!("`{word}` is not a valid number here"))
 }
 
 /// Returns the kind of commands that a word names, in singular or plural.

@@ -103,8 +103,7 @@ pub(super) fn startdelay(settings: &mut Settings, given: &Given) -> Applied {
     let text = given.text()?;
     let first = text.split(['-', ',', ':']).next();
     if first != Some(text) {
-        let note =
-            format!("startdelay={text}: the delay is not drawn from the range but its lower end");
+        let note = format!("startdelay={text}: the lower end of the range is used");
         settings.notes.push(note);
     }
     let first = Given {
@@ -430,7 +429,7 @@ pub(super) fn read_iolog(settings: &mut Settings, given: &Given) -> Applied {
     if text.replace("\\:", "").contains(':') {
         return Err(Wrong::new(
             format!("`{text}` names several logs"),
-            "one log a job; make a job of each",
+            "one log per job; use a job for each log",
         ));
     }
     if text == "-" {

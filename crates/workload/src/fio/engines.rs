@@ -188,7 +188,7 @@ mod tests {
             (Engine::Libaio, 16)
         );
         insta::assert_snapshot!(set.warnings.join("\n"), @r"
-        ignored, as it means nothing to a simulated drive: uri
+        ignored (no effect on a simulated drive): uri
         ioengine=nbd is taken as libaio on a drive of the host's own: network and server have no model
         ");
         for (options, wanted) in [

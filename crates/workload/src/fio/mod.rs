@@ -432,7 +432,7 @@ impl<'a> JobReader<'a> {
         let mut warnings = Vec::new();
         if !self.ignored.is_empty() {
             warnings.push(format!(
-                "ignored, as it means nothing to a simulated drive: {}",
+                "ignored (no effect on a simulated drive): {}",
                 self.ignored.join(", ")
             ));
         }

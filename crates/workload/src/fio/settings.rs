@@ -324,7 +324,7 @@ impl Settings {
         splits.for_each(|(bytes, _)| data(bytes));
         if let Some((bytes, logical, metadata)) = seen {
             notes.push(format!(
-                "blocks of {bytes} B are of a format of {logical} B with {metadata} B of metadata: the data alone are simulated"
+                "block size {bytes} B belongs to a format of {logical} B with {metadata} B of metadata: only the data is simulated"
             ));
         }
     }
@@ -457,7 +457,7 @@ impl Settings {
             job.iodepth_batch_complete_max = job.iodepth_batch_complete_min;
         }
         if job.mix == Mix::Read && (job.fsync > 0 || job.fdatasync > 0) {
-            notes.push("fsync and fdatasync count writes, and this job has none".into());
+            notes.push("fsync and fdatasync count writes, but this job has no writes".into());
         }
     }
 }
@@ -491,7 +491,7 @@ fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32
             "at most 1g",
         )
     } else if bytes == 0 {
-        Wrong::new("blocks of no bytes", "at least 512")
+        Wrong::new("block size 0", "at least 512")
     } else {
         return bytes as u32;
     };

@@ -403,7 +403,7 @@ fn what_a_model_cannot_do_is_said_once() {
          [b]\nioengine=psync\niodepth=8\nwait_for=a\nzonemode=zbd\n",
     );
     insta::assert_snapshot!(set.warnings.join("\n"), @r#"
-    ignored, as it means nothing to a simulated drive: cpus_allowed, verify_pattern
+    ignored (no effect on a simulated drive): cpus_allowed, verify_pattern
     not simulated, though it would change what fio does: verify=crc32c, zonemode=zbd
     buffered I/O (direct=0, fio's default) has no model and is run as direct=1
     ioengine=psync is synchronous: iodepth=8 is capped at 1, as in fio (b)

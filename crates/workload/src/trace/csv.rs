@@ -117,7 +117,7 @@ impl<'a> List<'a> {
             Some("us") => 1_000,
             Some("ns") => 1,
             Some(other) => {
-                self.wrong(format!("--time-unit: there is no `{other}`"), UNITS);
+                self.wrong(format!("--time-unit: unknown unit `{other}`"), UNITS);
                 1
             }
             None if has_times => {

@@ -9,7 +9,7 @@ use super::fields::Fields;
 /// Returns the format's name and advice; `None` if it is unknown.
 pub(super) fn known(head: &Head) -> Option<(&'static str, &'static str)> {
     const KEYS: (&str, &str) = (
-        "is a trace of a key-value cache: its requests name keys, not places on a drive",
+        "is a trace of a key-value cache: its requests have keys, not addresses on a drive",
         "trace the block device under the cache (blktrace, biosnoop), or give each key a place first",
     );
     const OPERATIONS: [&[u8]; 11] = [

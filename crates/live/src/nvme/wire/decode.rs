@@ -269,7 +269,7 @@ impl Rules {
             .filter(|kind| kind.from_host() == self.controller)
             .ok_or(Fault::field(
                 0,
-                "a PDU of a type that does not come this way",
+                "a PDU type that is not valid in this direction",
             ))?;
         if usize::from(common.header_bytes) != kind.header_bytes() {
             return Err(Fault::field(

@@ -154,7 +154,7 @@ impl HddConfig {
             ),
             (
                 disk.turn < Span::from_us(100) || disk.turn > second,
-                "a turn takes 100 us to 1 s",
+                "a revolution must take 100 us to 1 s",
             ),
             (
                 !matches!(disk.sector, 512 | 4096) || disk.sector < self.block,

@@ -178,7 +178,7 @@ impl VolumeConfig {
             ),
             (
                 path.spread > 0.0 && path.pace < SHORTEST_PACE,
-                "a pace lasts for 1 us at the least",
+                "a pace must last at least 1 us",
             ),
             (
                 path.pause.is_some_and(|it| it.every == Span::ZERO),

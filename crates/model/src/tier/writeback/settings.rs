@@ -468,7 +468,7 @@ impl TierSettings for WriteBackConfig {
             };
             let least = SEGMENTS * u64::from(self.segment) + SUPERBLOCKS + table;
             problems.push(format!(
-                "its buffer has room for fewer than {SEGMENTS} segments: {least} bytes of cache are the least"
+                "its buffer is too small for {SEGMENTS} segments: the cache must have at least {least} bytes"
             ));
         }
         let capacity = self.capacity(children);
@@ -478,7 +478,7 @@ impl TierSettings for WriteBackConfig {
         if capacity / u64::from(UNIT) >= 1 << UNIT_BITS {
             let pib = capacity as f64 / (1_u64 << 50) as f64;
             problems.push(format!(
-                "{pib:.1} PiB are behind it, less than 4 are the most: slices of the drives make it less"
+                "the capacity drives have {pib:.1} PiB, but must have less than 4 PiB: use slices of the drives"
             ));
         }
         problems

@@ -348,7 +348,7 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
         return Bound {
             by: "limit",
             text: format!(
-                "{}: I/Os are held back for {:.0} % of their time",
+                "{}: I/Os are throttled for {:.0} % of their time",
                 named("limit", drive),
                 share * 100.0
             ),

@@ -151,11 +151,11 @@ fn states(base: &Case) -> Vec<Cause> {
             let (key, what) = match (state, writes(base)) {
                 (Precondition::Fresh, true) if cached => (
                     "fresh",
-                    "a new or trimmed drive (not preconditioned): its SLC cache takes the writes, and nothing is collected",
+                    "a new or trimmed drive (not preconditioned): its SLC cache absorbs the writes, and no garbage is collected",
                 ),
                 (Precondition::Fresh, true) => (
                     "fresh",
-                    "a new or trimmed drive (not preconditioned): nothing is collected",
+                    "a new or trimmed drive (not preconditioned): no garbage is collected",
                 ),
                 (Precondition::Fresh, false) => (
                     "fresh",

@@ -27,7 +27,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
         problems.0.push(Problem {
             origin: String::from("--slo"),
             place: Place::Whole,
-            what: String::from("no limit that more load can break"),
+            what: String::from("none of the limits restricts the load"),
             help: Some(String::from("add a latency or watts, such as p99<1ms")),
         });
     }

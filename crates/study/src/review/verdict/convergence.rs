@@ -11,7 +11,7 @@ pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     let suite = clauses(review, |chapter| chapter != YOURS);
     let yours = clauses(review, |chapter| chapter == YOURS);
     let suite = (!suite.is_empty()).then(|| {
-        format!("Means that are not known to 5 %, and would not be with four times the usual I/Os: {suite}.")
+        format!("Means with an uncertainty above 5 %, which four times the usual I/Os would not reduce to 5 %: {suite}.")
     });
     let yours = (!yours.is_empty()).then(|| {
         format!("Your jobs and traces are too short for their means to be known to 5 %: {yours}.")

@@ -12,7 +12,7 @@ fn options_of_fios_profiles_are_ignored() {
     assert!(!set.jobs[0].thread);
     assert_eq!(
         set.warnings,
-        ["ignored, as it means nothing to a simulated drive: threads, prep"]
+        ["ignored (no effect on a simulated drive): threads, prep"]
     );
 }
 
@@ -167,7 +167,7 @@ fn options_of_newer_versions_are_known() {
     assert_eq!(
         set.warnings,
         [
-            "ignored, as it means nothing to a simulated drive: fdp, plids, plid_select, dataplacement, cmdprio_hint, thinkcycles, \
+            "ignored (no effect on a simulated drive): fdp, plids, plid_select, dataplacement, cmdprio_hint, thinkcycles, \
              log_issue_time, job_start_clock_id"
         ]
     );

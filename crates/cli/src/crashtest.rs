@@ -1,8 +1,12 @@
 //! `drivelab crashtest`: images that a power cut can leave of recorded writes, and whether a program survives them.
 
+mod cause;
 mod check;
 mod guest;
+mod junit;
+mod page;
 mod record;
+mod resident;
 mod shown;
 mod source;
 
@@ -20,13 +24,15 @@ use model::Span;
 use text::problem::Problems;
 
 use crate::failure::{Failure, on_command_line};
-use crate::output;
+use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::stop::Stop;
+use cause::Cause;
 use check::{CheckCommand, Checker};
 pub(crate) use guest::first_process;
 use guest::{GuestChecks, Kernel};
 use record::Recording;
+use shown::Outcome;
 use source::Source;
 
 /// Crash tests of your software: power cuts in what it wrote, judged by your checker
@@ -57,6 +63,10 @@ for logs of `serve --record`, it runs without a guest, and DRIVELAB_DEVICE is a 
 DRIVELAB_ACKS and DRIVELAB_TRIES are files with tokens, one a line: those that were acknowledged, and those that were \
 begun, before the power cut. DRIVELAB_IMAGE is the image's name. Its exit code: 0 sound, 10 lost, 11 corrupt, 12 unopenable, 77 not \
 judged, another: a rule is broken. A last line of output that begins with lost, corrupt or unopenable says the same.
+
+A resident checker (--check-server) reads a line for each image: path of the folder or file, file of acknowledged tokens, file \
+of begun tokens, name of the image, separated by tabs. It answers with a line: ok, skip, or lost, corrupt, unopenable or \
+another word with a text.
 
 Exit code 0: no image fails; 1: PROGRAM fails; 2: bad input, PROGRAM wrote nothing, or the checker fails at the orderly \
 end; 3: an image fails. \
@@ -128,7 +138,7 @@ pub(crate) struct Args {
     flush: Flush,
 
     /// List moments and how many images there are at each
-    #[arg(long, conflicts_with_all = ["check", "image"])]
+    #[arg(long, conflicts_with_all = ["check", "check_server", "image"])]
     list: bool,
 
     /// One image, by its name: 171, 171-2,5 or 171/3:1
@@ -142,6 +152,10 @@ pub(crate) struct Args {
     /// Command that judges an image
     #[arg(long, value_name = "CMD")]
     check: Option<String>,
+
+    /// Checker that is started once for each worker, and judges an image for each line of its input
+    #[arg(long, value_name = "CMD", conflicts_with = "check")]
+    check_server: Option<String>,
 
     /// Longest time of one check
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span)]
@@ -158,6 +172,22 @@ pub(crate) struct Args {
     /// Write the log in the format of dm-log-writes to this file, which must not exist
     #[arg(long, value_name = "FILE")]
     write_log_writes: Option<PathBuf>,
+
+    /// Also write the result of all images to this file as JUnit XML: a suite for the drive, a case for each rule
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["image", "list"]
+    )]
+    junit: Option<PathBuf>,
+
+    /// Also write a page with the crash points, the failures and their files to this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["image", "list"]
+    )]
+    html: Option<PathBuf>,
 
     /// Print JSON
     #[arg(long)]
@@ -206,6 +236,35 @@ enum Flush {
     Lies,
 }
 
+/// A command that judges images.
+#[derive(Clone, Copy)]
+struct JudgeCommand<'a> {
+    command: &'a str,
+    /// Whether one process judges many images.
+    resident: bool,
+}
+
+impl JudgeCommand<'_> {
+    /// Returns the option with the command, quoted for a shell.
+    fn option(&self) -> String {
+        let option = if self.resident {
+            "--check-server"
+        } else {
+            "--check"
+        };
+        format!("{option} {}", source::quoted(self.command))
+    }
+}
+
+impl Args {
+    fn judge(&self) -> Option<JudgeCommand<'_>> {
+        let spawned = self.check.as_deref().map(|it| (it, false));
+        let resident = self.check_server.as_deref().map(|it| (it, true));
+        let (command, resident) = spawned.or(resident)?;
+        Some(JudgeCommand { command, resident })
+    }
+}
+
 fn span(text: &str) -> Result<Duration, String> {
     let span: Span = text::quantity::quantity(text)?;
     match span > Span::ZERO {
@@ -216,12 +275,28 @@ fn span(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let writes = args.write_log_writes.is_some() || args.keep_log.is_some();
-    if !(args.list || args.image.is_some() || args.check.is_some() || writes) {
+    let checks = args.judge().is_some();
+    if !checks && (args.junit.is_some() || args.html.is_some()) {
+        return Err(bad(
+            "--junit or --html without a checker",
+            "add --check CMD or --check-server CMD",
+        ));
+    }
+    if !(args.list || args.image.is_some() || checks || writes) {
         return Err(bad(
             "nothing to do",
             "add --list, --check CMD, --image NAME, --keep-log FILE or --write-log-writes FILE",
         ));
     }
+    let outputs = output::asked([("--junit", &args.junit), ("--html", &args.html)]);
+    let inputs = [
+        &args.from,
+        &args.from_log_writes,
+        &args.base,
+        &args.keep_log,
+    ];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    output::problems(&outputs, &inputs).or(())?;
     let Some(drive) = &args.served else {
         return test(args, &Source::read(args, None)?);
     };
@@ -242,7 +317,7 @@ fn test(args: &Args, source: &Source) -> Result<(), Failure> {
         new_file(path, "--write-log-writes", |file| file.write_all(&bytes))?;
     }
     let out = &mut io::stdout().lock();
-    match (&args.image, &args.check) {
+    match (&args.image, args.judge()) {
         _ if args.list => Ok(shown::list(args.json, source, out)?),
         (Some(name), _) => one_image(args, source, name, out),
         (None, Some(check)) => all_images(args, source, check, out),
@@ -296,9 +371,15 @@ fn one_image(args: &Args, source: &Source, name: &str, out: &mut dyn Write) -> R
             check::write_image(file, &image, bytes)
         })?;
     }
-    match &args.check {
+    match args.judge() {
         Some(command) => judge_one(args, source, (&walk, &lost), command, out),
-        None => Ok(shown::image(source, &walk, &lost, out)?),
+        None => Ok(shown::image(
+            source,
+            &walk,
+            &lost,
+            &mut |_| Vec::new(),
+            out,
+        )?),
     }
 }
 
@@ -306,12 +387,12 @@ fn judge_one(
     args: &Args,
     source: &Source,
     (walk, lost): (&Walk<'_>, &Lost),
-    command: &str,
+    command: JudgeCommand<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut checker = checker(args, source, command, None)?;
     let judged = judge(walk, lost, &mut checker).map_err(Failure::Failed)?;
-    shown::image(source, walk, lost, out)?;
+    shown::image(source, walk, lost, &mut |walk| checker.files(walk), out)?;
     match judged {
         Judgement::Sound => writeln!(out, "check      sound")?,
         Judgement::Skipped => writeln!(out, "check      not judged")?,
@@ -326,11 +407,12 @@ fn judge_one(
 fn checker<'a>(
     args: &'a Args,
     source: &'a Source,
-    command: &'a str,
+    command: JudgeCommand<'a>,
     stop: Option<&'a Stop>,
 ) -> Result<Checker<'a>, Failure> {
     let command = CheckCommand {
-        command,
+        command: command.command,
+        resident: command.resident,
         limit: args.limit,
         bytes: source.log.head.bytes,
         seed: args.seed.seed,
@@ -350,7 +432,7 @@ fn checker<'a>(
 fn all_images(
     args: &Args,
     source: &Source,
-    command: &str,
+    command: JudgeCommand<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
@@ -367,9 +449,25 @@ fn all_images(
         NoReport::FailsAtEnd(class, line) => refused(class, &line),
     })?;
     stop.announce();
+    let causes = { report.failures.iter() }
+        .map(|it| Cause::from_failure(source, it, &mut |walk| checker.files(walk)))
+        .collect();
+    let outcome = Outcome {
+        source,
+        report: &report,
+        causes,
+        command,
+        seconds,
+    };
+    if let Some(path) = &args.junit {
+        write_whole(path, junit::xml(&outcome).as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        write_whole(path, page::html(&outcome).as_bytes())?;
+    }
     match args.json {
-        true => shown::json(source, &report, out)?,
-        false => shown::report(source, &report, (command, seconds), output::width(), out)?,
+        true => shown::json(&outcome, out)?,
+        false => shown::report(&outcome, output::width(), out)?,
     }
     match report.failures.len() {
         0 => stop.finish(),

@@ -139,6 +139,19 @@ pub struct Counts {
     pub flaky: u64,
 }
 
+/// Counts of a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OfMoment {
+    /// Number of images that were tried.
+    pub tried: u64,
+    /// Number of images that failed.
+    pub failed: u64,
+    /// Number of acknowledgements before it.
+    pub acks: usize,
+    /// Whether all images were tried.
+    pub exhausted: bool,
+}
+
 /// A reduced failure that represents all equal failures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -163,6 +176,8 @@ pub struct Failure {
 pub struct Report {
     /// Counts of the search.
     pub counts: Counts,
+    /// Counts of each moment, in order.
+    pub moments: Vec<OfMoment>,
     /// Failures, the one with the fewest conditions first.
     pub failures: Vec<Failure>,
     /// Names of failures that did not repeat, the first of each kind.
@@ -197,6 +212,7 @@ struct Search<'a, 'c> {
     limits: Limits,
     check: &'c mut dyn Check,
     counts: Counts,
+    moments: Vec<OfMoment>,
     seen: BTreeSet<(u128, usize, usize)>,
     found: BTreeMap<Alike, Found>,
     flaky: Vec<String>,
@@ -218,6 +234,7 @@ pub fn search(
         limits,
         check,
         counts: Counts::default(),
+        moments: Vec::new(),
         seen: BTreeSet::new(),
         found: BTreeMap::new(),
         flaky: Vec::new(),
@@ -228,6 +245,7 @@ pub fn search(
     let failures = search.reduced()?;
     Ok(Report {
         counts: search.counts,
+        moments: search.moments,
         failures,
         flaky: search.flaky,
         stopped: search.stopped,
@@ -244,7 +262,8 @@ pub fn judge(walk: &Walk<'_>, lost: &Lost, check: &mut dyn Check) -> Result<Judg
     one.ok_or_else(|| String::from("the check judged nothing"))
 }
 
-fn case<'w>(walk: &'w Walk<'_>, lost: &Lost) -> Case<'w> {
+/// Returns the image of a loss, to be checked.
+pub fn case<'w>(walk: &'w Walk<'_>, lost: &Lost) -> Case<'w> {
     let (log, moment) = (walk.log(), walk.moment());
     Case {
         name: name(walk, lost),
@@ -258,6 +277,7 @@ impl<'a> Search<'a, '_> {
     fn check_end(&mut self) -> Result<(), NoReport> {
         let end = self.start.clone().go_to_end();
         self.counts.moments = end.moment().number;
+        self.moments = vec![OfMoment::default(); self.counts.moments as usize];
         let nothing = Lost::nothing(end.undecided().len());
         match self.judge(&end, &nothing)? {
             Judgement::Failed(class, line) => Err(NoReport::FailsAtEnd(class, line)),
@@ -290,6 +310,9 @@ impl<'a> Search<'a, '_> {
                         return Ok(());
                     }
                 }
+                let of_moment = &mut self.moments[walk.moment().number as usize - 1];
+                of_moment.acks = walk.moment().acks;
+                of_moment.exhausted = all.is_some_and(|all| all <= upto);
                 let newly = all.is_some_and(|all| all > done && all <= upto);
                 self.counts.exhausted += u32::from(newly);
                 some_left |= limit > upto;
@@ -321,6 +344,7 @@ impl<'a> Search<'a, '_> {
                 break;
             }
             self.counts.tried += 1;
+            self.moments[moment.number as usize - 1].tried += 1;
             let image = walk.image(lost);
             if self.seen.insert((image.sum(), moment.acks, moment.tries)) {
                 let mut case = case(walk, &Lost::nothing(0));
@@ -369,18 +393,23 @@ impl<'a> Search<'a, '_> {
                 let images = known.images;
                 *known = Found { images, ..found };
             }
-            self.counts.failed += 1;
+            self.count_failed(walk.moment());
             return Ok(());
         }
         // The first failure of its kind is checked once more, on a new copy.
         let again = self.judge(walk, lost)?;
         if matches!(again, Judgement::Failed(again, _) if again == class) {
-            self.counts.failed += 1;
+            self.count_failed(walk.moment());
             self.found.insert(alike, found);
         } else {
             self.not_again(case.name.clone());
         }
         Ok(())
+    }
+
+    fn count_failed(&mut self, moment: Moment) {
+        self.counts.failed += 1;
+        self.moments[moment.number as usize - 1].failed += 1;
     }
 
     fn not_again(&mut self, name: String) {

@@ -2,6 +2,7 @@
 
 pub mod act;
 mod cells;
+pub mod crash;
 pub mod csv;
 pub mod decide;
 pub mod fio;

@@ -7,15 +7,17 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crash::Fork;
-use crash::search::{Case, Check, Class, Counts, Judgement};
+use crash::search::{Case, Check, Class, Counts, Judgement, case};
+use crash::{Fork, Lost, Walk};
 use rayon::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use super::guest::GuestChecks;
+use super::guest::{FileRange, GuestChecks};
+use super::resident::{self, Answer, Resident};
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -28,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// A check command and its environment.
 pub(super) struct CheckCommand<'a> {
     pub(super) command: &'a str,
+    /// Whether one process checks many images.
+    pub(super) resident: bool,
     /// Time limit of one check.
     pub(super) limit: Duration,
     /// Bytes of the drive.
@@ -40,6 +44,8 @@ pub(super) struct Checker<'a> {
     command: CheckCommand<'a>,
     /// Guests that mount the images; they end before their folders.
     guests: Option<GuestChecks>,
+    /// Resident checkers without work.
+    idle: Mutex<Vec<Resident>>,
     folder: TempDir,
     budget: Duration,
     begin: Instant,
@@ -57,12 +63,60 @@ impl<'a> Checker<'a> {
         Ok(Checker {
             command,
             guests,
+            idle: Mutex::default(),
             folder: super::temporary_folder()?,
             budget,
             begin: Instant::now(),
             stop,
             bar: Progress::new("checking [{wide_bar}] {percent:>3} % {elapsed}, {msg}"),
         })
+    }
+
+    /// Judges an image by a resident checker, in the folder of a thread.
+    fn by_resident(&self, thread: usize, case: &Case<'_>) -> io::Result<Judgement> {
+        let folder = self.folder.path().join(thread.to_string());
+        self.command.files(&folder, case)?;
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let mut resident = match idle {
+            Some(resident) => resident,
+            None => {
+                let mut command = Command::new("sh");
+                let seed = self.command.seed.to_string();
+                command
+                    .args(["-c", self.command.command])
+                    .env("DRIVELAB_SEED", seed);
+                Resident::start(command.stderr(create(&folder.join("stderr"))?))?
+            }
+        };
+        let [image, acks, tries] =
+            ["image", "acks", "tries"].map(|it| folder.join(it).display().to_string());
+        let order = resident::order(&image, &acks, &tries, &case.name);
+        match resident.ask(&order, self.command.limit)? {
+            Answer::Line(line) => {
+                let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+                idle.push(resident);
+                Ok(resident::judgement(&line))
+            }
+            Answer::Late => Ok(hung(self.command.limit)),
+            Answer::Gone(status) => {
+                let complained = last_line(File::open(folder.join("stderr"))?)?;
+                Ok(resident::gone(status, complained))
+            }
+        }
+    }
+
+    /// Lists the files of the complete image of a walk's moment; an empty list if no guest can mount it.
+    pub(super) fn files(&self, walk: &Walk<'_>) -> Vec<FileRange> {
+        let case = case(walk, &Lost::nothing(walk.undecided().len()));
+        let listed = (self.guests.as_ref()).map(|it| {
+            let files = it.files(&self.command, self.folder.path(), &case);
+            files.unwrap_or_default().unwrap_or_default()
+        });
+        listed.unwrap_or_default()
     }
 
     /// Ends, and returns the seconds since the beginning.
@@ -79,6 +133,7 @@ impl Check for Checker<'_> {
             let thread = rayon::current_thread_index().unwrap_or_default();
             let judged = match &self.guests {
                 Some(guests) => guests.judge(command, folder, case),
+                None if command.resident => self.by_resident(thread, case),
                 None => command.judge(&folder.join(thread.to_string()), case),
             };
             judged.map_err(|error| format!("checking image {}: {error}", case.name))
@@ -104,15 +159,21 @@ impl Check for Checker<'_> {
 }
 
 impl CheckCommand<'_> {
-    /// Judges an image in a folder of its own.
-    fn judge(&self, folder: &Path, case: &Case<'_>) -> io::Result<Judgement> {
+    /// Writes the image and its tokens to a folder.
+    fn files(&self, folder: &Path, case: &Case<'_>) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let at = |name: &str| folder.join(name);
         // A separate file for each check: a file that a checker still has open is not changed.
         let _ = fs::remove_file(at("image"));
         write_image(&mut File::create(at("image"))?, &case.image, self.bytes)?;
         fs::write(at("acks"), lines(case.acks))?;
-        fs::write(at("tries"), lines(case.tries))?;
+        fs::write(at("tries"), lines(case.tries))
+    }
+
+    /// Judges an image in a folder of its own.
+    fn judge(&self, folder: &Path, case: &Case<'_>) -> io::Result<Judgement> {
+        self.files(folder, case)?;
+        let at = |name: &str| folder.join(name);
         let (out, errors) = (create(&at("stdout"))?, create(&at("stderr"))?);
         let child = Command::new("sh")
             .args(["-c", self.command])

@@ -4,6 +4,7 @@
 //! host, with one processor. Its first process is this program ([`first_process`]). Left out: other kernels, such as
 //! QEMU's guests; processors other than x86-64; networks.
 
+mod files;
 mod init;
 mod job;
 mod workers;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-pub(super) use job::{FileSystem, Job, Message, Mount, ProgramEnd, Task};
+pub(super) use job::{FileRange, FileSystem, Job, Message, Mount, ProgramEnd, Task};
 pub(super) use workers::GuestChecks;
 
 use super::bad;

@@ -310,6 +310,7 @@ impl Recording {
             directory: std::env::current_dir()?,
             environment,
             program,
+            resident: false,
             limit_ms: 0,
         })
     }

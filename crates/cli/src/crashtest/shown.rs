@@ -11,13 +11,27 @@ use crash::{Kind, Log, Lost, Needs, Walk};
 use serde_json::{Value, json};
 use text::terminal::{Width, paragraph, plain, right};
 
-use super::source::{Source, of_sheet, quoted};
+use super::JudgeCommand;
+use super::cause::{self, Cause, Lister};
+use super::source::{Source, of_sheet};
 
 /// Columns where standard output is not a terminal.
 const COLUMNS: u16 = 80;
 
 /// Maximum number of drives that a failure names.
 const NAMED: usize = 6;
+
+/// Result of a search, with what repeats and explains it.
+pub(super) struct Outcome<'a> {
+    pub(super) source: &'a Source,
+    pub(super) report: &'a Report,
+    /// Explanation of each failure.
+    pub(super) causes: Vec<Option<Cause>>,
+    /// The check command.
+    pub(super) command: JudgeCommand<'a>,
+    /// Duration of the search.
+    pub(super) seconds: f64,
+}
 
 /// Writes a list of moments.
 pub(super) fn list(as_json: bool, source: &Source, out: &mut dyn Write) -> io::Result<()> {
@@ -79,6 +93,7 @@ pub(super) fn image(
     source: &Source,
     walk: &Walk<'_>,
     lost: &Lost,
+    files: &mut Lister<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let moment = walk.moment();
@@ -89,7 +104,13 @@ pub(super) fn image(
         name(walk, lost)
     )?;
     let mut first = 0;
-    for (number, pieces) in (1..).zip(walk.writes()) {
+    let ranges = walk.writes().map(|pieces| {
+        let it = &source.log.commands[pieces[0].command as usize];
+        (it.offset, it.offset + it.bytes)
+    });
+    let ranges: Vec<(u64, u64)> = ranges.collect();
+    let owners = cause::texts_of(walk, lost, &ranges, files);
+    for ((number, pieces), owner) in (1..).zip(walk.writes()).zip(owners) {
         let gone = (first..first + pieces.len())
             .filter(|it| lost.contains(*it))
             .count();
@@ -111,6 +132,9 @@ pub(super) fn image(
             it.bytes,
             it.offset
         )?;
+        if owner != format!("{} B at {}", it.bytes, it.offset) {
+            writeln!(out, "           {owner}")?;
+        }
     }
     writeln!(out, "needs      {}", Needs::from_loss(walk, lost))
 }
@@ -160,9 +184,26 @@ fn counted(count: usize, what: &str) -> String {
 
 /// Writes the description of the log, and the number of images to try.
 fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    write_facts(&description(source), width, out)
+}
+
+/// Writes facts: heading and text.
+fn write_facts(
+    facts: &[(&'static str, String)],
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    facts.iter().try_for_each(|(heading, text)| {
+        let heading = format!("{heading:<11}");
+        writeln!(out, "{}", paragraph(&heading, text, width))
+    })
+}
+
+/// Returns the description of the log, of the assumptions and of the number of images: heading and text.
+fn description(source: &Source) -> Vec<(&'static str, String)> {
     let log = &source.log;
     let sums = Sums::from_log(log);
-    let mut line = format!(
+    let recorded = format!(
         "{} on {}: {} ({}), {}, {}, {} with FUA, {}",
         text::digits::bytes_binary(log.head.bytes as f64),
         log.head.drive,
@@ -173,22 +214,20 @@ fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
         sums.fua,
         counted(log.acks.len(), "acknowledgement")
     );
-    writeln!(out, "{}", paragraph("log        ", &line, width))?;
     let how = source.how;
-    line = format!("{}: ", source.drive);
-    line.push_str(match how.volatile {
+    let mut assumed = format!("{}: ", source.drive);
+    assumed.push_str(match how.volatile {
         true => "may lose what it has acknowledged until it is flushed",
         false => "keeps what it has acknowledged",
     });
     // Writing to a string does not fail.
     let _ = match how.torn {
-        true => write!(line, "; keeps or loses {} B as one", how.part),
-        false => write!(line, "; keeps or loses a write as one"),
+        true => write!(assumed, "; keeps or loses {} B as one", how.part),
+        false => write!(assumed, "; keeps or loses a write as one"),
     };
     if how.flush_lies {
-        line.push_str("; its flushes do nothing");
+        assumed.push_str("; its flushes do nothing");
     }
-    writeln!(out, "{}", paragraph("assumed    ", &line, width))?;
     let mut undecided = Vec::new();
     let mut walk = Walk::new(log, how);
     while walk.advance().is_some() {
@@ -196,26 +235,23 @@ fn head(source: &Source, width: Width, out: &mut dyn Write) -> io::Result<()> {
     }
     undecided.sort_unstable();
     let (half, most) = (undecided[undecided.len() / 2], undecided.last().copied());
-    line = format!(
+    let moments = format!(
         "{}; undecided pieces: {half} at the median moment, {} at most",
         undecided.len(),
         most.unwrap_or_default()
     );
-    writeln!(out, "{}", paragraph("moments    ", &line, width))
+    vec![
+        ("log", recorded),
+        ("assumed", assumed),
+        ("moments", moments),
+    ]
 }
 
-/// Writes the report.
-pub(super) fn report(
-    source: &Source,
-    report: &Report,
-    (command, seconds): (&str, f64),
-    width: Width,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let width = width.or(Some(COLUMNS));
-    head(source, width, out)?;
+/// Returns the description of the log and of the search: heading and text.
+pub(super) fn summary(outcome: &Outcome<'_>) -> Vec<(&'static str, String)> {
+    let (report, seconds) = (outcome.report, outcome.seconds);
     let counts = report.counts;
-    let line = format!(
+    let tried = format!(
         "{} images: all there are at {} of {} moments; {} equal to others, {} checked in {seconds:.1} s{}{}",
         counts.tried,
         counts.exhausted,
@@ -232,37 +268,25 @@ pub(super) fn report(
             ""
         },
     );
-    writeln!(out, "{}", paragraph("tried      ", &line, width))?;
-    for failure in &report.failures {
-        let (line, images) = (words(failure.class, &failure.line), failure.images);
-        let line = match images {
-            1 => format!("{line} (1 image)"),
-            _ => format!("{line} ({images} images)"),
-        };
+    let mut facts = description(outcome.source);
+    facts.push(("tried", tried));
+    facts
+}
+
+/// Writes the report.
+pub(super) fn report(outcome: &Outcome<'_>, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    let (source, report) = (outcome.source, outcome.report);
+    let (width, counts) = (width.or(Some(COLUMNS)), report.counts);
+    write_facts(&summary(outcome), width, out)?;
+    for (failure, cause) in report.failures.iter().zip(&outcome.causes) {
+        let line = title(failure);
         writeln!(out, "{}", paragraph("FAILED     ", &line, width))?;
-        writeln!(
-            out,
-            "{}",
-            paragraph("  smallest   ", &smallest(source, failure), width)
-        )?;
-        writeln!(
-            out,
-            "{}",
-            paragraph("  needs      ", &needs(failure.needs), width)
-        )?;
-        writeln!(
-            out,
-            "{}",
-            paragraph("  possible   ", &possible(failure.needs), width)
-        )?;
+        for (heading, text) in facts(source, failure, cause.as_ref()) {
+            let heading = format!("  {heading:<11}");
+            writeln!(out, "{}", paragraph(&heading, &text, width))?;
+        }
         // Not wrapped, so that it can be copied.
-        writeln!(
-            out,
-            "  again      drivelab crashtest {} --image {} --check {}",
-            source.arguments,
-            failure.name,
-            quoted(command)
-        )?;
+        writeln!(out, "  again      {}", outcome.repeat_command(failure))?;
     }
     if counts.flaky > 0 {
         let names = report.flaky.join(", ");
@@ -274,6 +298,40 @@ pub(super) fn report(
         writeln!(out, "{}", paragraph("held       ", &line, width))?;
     }
     Ok(())
+}
+
+/// Returns class, text and number of images of a failure.
+pub(super) fn title(failure: &Failure) -> String {
+    let line = words(failure.class, &failure.line);
+    match failure.images {
+        1 => format!("{line} (1 image)"),
+        images => format!("{line} ({images} images)"),
+    }
+}
+
+/// Returns the facts on a failure: heading and text.
+pub(super) fn facts(
+    source: &Source,
+    failure: &Failure,
+    cause: Option<&Cause>,
+) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("smallest", smallest(source, failure))];
+    facts.extend(cause.into_iter().flat_map(|it| it.lines(&source.log)));
+    facts.push(("needs", needs(failure.needs)));
+    facts.push(("possible", possible(failure.needs)));
+    facts
+}
+
+impl Outcome<'_> {
+    /// Returns the command that repeats a failure.
+    pub(super) fn repeat_command(&self, failure: &Failure) -> String {
+        format!(
+            "drivelab crashtest {} --image {} {}",
+            self.source.arguments,
+            failure.name,
+            self.command.option()
+        )
+    }
 }
 
 fn smallest(source: &Source, failure: &Failure) -> String {
@@ -362,26 +420,27 @@ fn print_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the report as JSON.
-pub(super) fn json(source: &Source, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn json(outcome: &Outcome<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (source, report) = (outcome.source, outcome.report);
     let counts = report.counts;
-    let failures: Vec<Value> = { report.failures.iter() }
-        .map(|failure| {
-            let lost = failure.lost.iter().map(|(number, ranges)| {
-                let command = &source.log.commands[*number as usize];
-                json!({ "command": number, "kind": command.kind.word(), "ranges": ranges })
-            });
-            json!({
+    let failures: Vec<Value> = { report.failures.iter().zip(&outcome.causes) }
+        .map(|(failure, cause)| {
+            let mut value = json!({
                 "class": failure.class.word(),
                 "line": failure.line,
                 "images": failure.images,
                 "image": failure.name,
                 "moment": failure.moment.number,
                 "acks": failure.moment.acks,
-                "lost": lost.collect::<Vec<Value>>(),
                 "needs": failure.needs.loss.words(),
                 "torn": failure.needs.torn,
                 "possible_on": drives(failure.needs).0,
-            })
+            });
+            let cause = cause.iter().flat_map(|it| it.json(&source.log));
+            if let Some(value) = value.as_object_mut() {
+                value.extend(cause.map(|(key, it)| (key.to_owned(), it)));
+            }
+            value
         })
         .collect();
     let rest = json!({

@@ -1,5 +1,6 @@
 //! Served drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
 
+mod container;
 mod crashes;
 mod durable;
 mod guest;
@@ -9,6 +10,7 @@ mod nbd;
 mod nvme;
 mod pools;
 mod programs;
+mod recipes;
 mod rig;
 mod robust;
 mod tiers;

@@ -26,7 +26,7 @@ done < "$DRIVELAB_ACKS""#;
 const SYNC: &str = r#"sync "$DRIVELAB_DIR/order-$n" "$DRIVELAB_DIR""#;
 
 /// Runs a command without capabilities and without the possibility to gain any.
-const UNPRIVILEGED: &str = r#"all=
+pub(crate) const UNPRIVILEGED: &str = r#"all=
 [ $(id -u) != 0 ] || all="--inh-caps=-all --bounding-set=-all"
 exec setpriv --no-new-privs $all "$@""#;
 
@@ -99,6 +99,10 @@ fn a_file_that_was_not_synchronized_is_lost_on_every_drive_and_again_by_the_prin
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("FAILED     lost "), "{said}");
     assert!(said.contains("needs      nothing"), "{said}");
+    assert!(said.contains("power cut  after `ack "), "{said}");
+    // The next writes are to files, or name them in the journal.
+    assert!(said.contains("not sent   "), "{said}");
+    assert!(said.contains("/order-"), "{said}");
     // The recording says how the guest had mounted the drive.
     let again = said.split("--image ").nth(1).expect("a command");
     let (image, _) = again.split_once(' ').expect("more arguments");
@@ -113,6 +117,35 @@ fn a_file_that_was_not_synchronized_is_lost_on_every_drive_and_again_by_the_prin
     let (code, said) = place.run(&from);
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("FAILED     lost "), "{said}");
+}
+
+/// Judges an image for each line of the input.
+const RESIDENT: &str = r#"tab=$(printf '\t')
+while IFS=$tab read -r folder acks tries name; do
+  lost=
+  while read n; do
+    [ "$(cat "$folder/order-$n")" = "contents of $n" ] || lost=$n
+  done < "$acks"
+  if [ "$lost" ]; then echo "lost $lost"; else echo ok; fi
+done"#;
+
+#[test]
+fn a_resident_checker_judges_all_images_of_a_guest() {
+    let Some(place) = Place::new() else { return };
+    let check = ["950pro-256", "--check-server", RESIDENT, "--images", "60"];
+    for (sync, code) in [(SYNC, 0), ("true", 3)] {
+        let program = ["--limit", "60s", "--", "sh", "orders.sh", sync];
+        let (found, said) = place.run(&[&check[..], &program].concat());
+        assert_eq!(found, code, "{sync}: {said}");
+        assert_eq!(said.contains("FAILED     lost "), code == 3, "{said}");
+    }
+    // The image cannot be unmounted.
+    let keeps = "while read -r folder rest; do exec 3< $folder/.; echo ok; done";
+    let program = ["--limit", "60s", "--", "sh", "orders.sh", SYNC];
+    let args = ["950pro-256", "--images", "3", "--check-server", keeps];
+    let (found, said) = place.run(&[&args[..], &program].concat());
+    assert_eq!(found, 2, "{said}");
+    assert!(said.contains("keeps files of an image open"), "{said}");
 }
 
 #[test]
@@ -160,4 +193,73 @@ fn what_fails_in_a_guest_says_so() {
     let (code, said) = place.run(&[&hangs[..], &program(line)].concat());
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("did not end within 1 s"), "{said}");
+}
+
+/// Writes block N of a file without a cache of the kernel, and acknowledges it without a flush.
+const DIRECT: &str = r#"for n in 1 2 3; do
+  printf '%04096d' $n |
+    dd of="$DRIVELAB_DIR/data" bs=4096 seek=$n oflag=direct iflag=fullblock conv=notrunc
+  echo $n > "$DRIVELAB_ACKS"
+done"#;
+
+/// Each acknowledged block must have its number.
+const DIRECT_CHECK: &str = r#"while read n; do
+  [ "$(dd if="$DRIVELAB_DIR/data" bs=4096 skip=$n count=1)" = "$(printf '%04096d' $n)" ] ||
+    { echo "lost $n"; exit 10; }
+done < "$DRIVELAB_ACKS""#;
+
+#[test]
+fn a_failure_names_the_file_and_the_offset_that_were_lost() {
+    let Some(place) = Place::new() else { return };
+    for (name, text) in [("direct.sh", DIRECT), ("direct-check.sh", DIRECT_CHECK)] {
+        fs::write(place.0.path().join(name), text).expect("written");
+    }
+    let before = r#"dd if=/dev/zero of="$DRIVELAB_DIR/data" bs=4096 count=8; sync"#;
+    for fs in ["ext4", "xfs"] {
+        let (log, junit) = (format!("{fs}.dlog"), format!("{fs}.xml"));
+        let record = [
+            "950pro-256",
+            "--fs",
+            fs,
+            "--before",
+            before,
+            "--keep-log",
+            &log,
+        ];
+        let check = [
+            "--check",
+            "sh direct-check.sh",
+            "--limit",
+            "60s",
+            "--images",
+            "60",
+        ];
+        let results = ["--junit", &junit, "--", "sh", "direct.sh"];
+        let (code, said) = place.run(&[&record[..], &check, &results].concat());
+        assert_eq!(code, 3, "{fs}: {said}");
+        for part in [
+            "FAILED     lost ",
+            "lost       /data at ",
+            "(4096 B): sent ",
+            "needs      volatile cache",
+        ] {
+            assert!(said.contains(part), "{fs}: {part}: {said}");
+        }
+        let junit = fs::read_to_string(place.0.path().join(junit)).expect("a file");
+        assert!(junit.contains("lost       /data at "), "{fs}: {junit}");
+        let from = [&["--from", &*log, "--json"], &check[..]].concat();
+        let (code, said) = place.run(&from);
+        assert_eq!(code, 3, "{fs}: {said}");
+        let (json, _) = said.rsplit_once("\nverdict").expect("a verdict");
+        let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        let failure = &json["failures"][0];
+        let number: u64 = { failure["line"].as_str().expect("a line") }
+            .trim_start_matches("lost ")
+            .parse()
+            .expect("a number");
+        let place = &failure["lost"][0]["places"][0];
+        assert_eq!(place["owner"], "file", "{fs}: {failure:#}");
+        assert_eq!(place["path"], "/data", "{fs}: {failure:#}");
+        assert_eq!(place["offset"], number * 4096, "{fs}: {failure:#}");
+    }
 }

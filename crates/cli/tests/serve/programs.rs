@@ -138,6 +138,9 @@ fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    for part in ["  lost       4096 B at ", "  power cut  "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     // The recording of a failure is kept, and the printed command repeats the failure.
     assert_eq!(place.left(), ["run.dlog"]);
     let mut again = said.split("again      drivelab ").skip(1);
@@ -148,6 +151,46 @@ fn a_missing_flush_is_found_on_a_volatile_cache_and_again_by_the_printed_command
     let (code, again) = place.run(shell.args(["-c", &line]));
     assert_eq!(code, 3, "{again}");
     assert!(again.contains("FAILED     corrupt: order "), "{again}");
+
+    // Files for machines, and what was lost in them.
+    let results = ["--junit", "crash.xml", "--html", "crash.html", "--json"];
+    let args = [&["950pro-256"], &results[..], &check].concat();
+    let (code, said) = place.plant("no-flush-between", &args);
+    assert_eq!(code, 3, "{said}");
+    let (json, _) = said.rsplit_once("\nnote: ").expect("a note");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let failure = &json["failures"][0];
+    let lost = &failure["lost"][0];
+    assert_eq!(lost["completed"], true, "{failure:#}");
+    assert_eq!(lost["flush_completed"], false, "{failure:#}");
+    assert_eq!(lost["bytes"], BLOCK, "{failure:#}");
+    assert_eq!(lost["places"][0]["range"], lost["ranges"][0], "{failure:#}");
+    assert_eq!(lost["places"][0]["owner"], "unknown", "{failure:#}");
+    let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("a file");
+    let junit = read("crash.xml");
+    for part in [
+        r#"<testsuite name="drivelab crashtest 950pro-256" tests="3" failures="1""#,
+        r#"name="opens"/>"#,
+        r#"name="acknowledged"/>"#,
+        r#"<failure type="corrupt" message="corrupt: order "#,
+    ] {
+        assert!(junit.contains(part), "{part}: {junit}");
+    }
+    let (failure, _) = junit.split_once("</failure>").expect("a failure");
+    let last = failure.lines().rfind(|it| it.starts_with("again "));
+    let last = last.expect("a command to repeat it");
+    assert!(
+        last.starts_with("again      drivelab crashtest --from "),
+        "{last}"
+    );
+    let page = read("crash.html");
+    for part in [
+        "Crash test on 950pro-256",
+        "Failed: 1 rule does not hold.",
+        "lost 4096 B at ",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
 
     let place = Place::new();
     let (code, said) = place.plant("no-flush-between", &[&["pm9a3-960"], &check[..]].concat());
@@ -169,6 +212,57 @@ fn an_acknowledgement_before_the_flush_is_in_the_log_before_the_flush() {
         &[&args[..], &["--drive", "pm9a3-960"]].concat(),
     );
     assert_eq!(code, 0, "{said}");
+}
+
+/// Judges an image for each line of the input by the command in the variable CHECK.
+const RESIDENT: &str = r#"tab=$(printf '\t')
+while IFS=$tab read -r DRIVELAB_DEVICE DRIVELAB_ACKS tries name; do
+  export DRIVELAB_DEVICE DRIVELAB_ACKS
+  if said=$(sh -c "$CHECK"); then echo "ok $name"; else echo "$said"; fi
+done"#;
+
+#[test]
+fn a_resident_checker_finds_what_a_spawned_one_finds() {
+    let place = Place::new();
+    let found = |place: &Place, plant: &str, check: [&str; 2]| {
+        let program = env::current_exe().expect("this test");
+        let program = program.to_str().expect("UTF-8");
+        let program = ["--", program, "--exact", "programs::orders"];
+        let args = [
+            &["950pro-256", "--json", "--fs", "none", "--size", SIZE],
+            &check[..],
+        ];
+        let mut command = place.command(&[&args.concat()[..], &program].concat());
+        let (code, said) = place.run(command.env(PLANT, plant).env("CHECK", CHECK));
+        let end = said.rfind('}').expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&said[..=end]).expect("JSON");
+        let parts = ["tried", "checked", "failed"].map(|it| json[it].clone());
+        let failure = &json["failures"][0];
+        let named = ["class", "line", "image", "needs"].map(|it| failure[it].clone());
+        (code, parts, named)
+    };
+    for plant in ["none", "no-flush-between"] {
+        let spawned = found(&place, plant, ["--check", CHECK]);
+        let resident = found(&place, plant, ["--check-server", RESIDENT]);
+        assert_eq!(spawned, resident, "{plant}");
+        assert_eq!(spawned.0, if plant == "none" { 0 } else { 3 });
+    }
+    // A resident checker that ends is a failure of each image that it does not judge.
+    let ends = r#"tab=$(printf '\t')
+while IFS=$tab read -r image acks tries name; do
+  case $name in 3*) echo out of memory >&2; exit 3;; esac
+  echo ok
+done"#;
+    let (code, said) = place.plant("none", &["950pro-256", "--check-server", ends]);
+    assert_eq!(code, 3, "{said}");
+    assert!(
+        said.contains("crashed: the resident checker ended: exit code 3"),
+        "{said}"
+    );
+    let hangs = ["950pro-256", "--limit", "1s", "--check-server", "sleep 60"];
+    let (code, said) = place.plant("none", &hangs);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("did not end within 1 s"), "{said}");
 }
 
 #[test]
@@ -279,6 +373,23 @@ fn what_cannot_be_tested_is_bad_input() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
+fn result_files_need_a_checker_and_a_place() {
+    let place = Place::new();
+    let nowhere = ["--check", "true", "--junit", "no/such/folder.xml"];
+    for (args, part) in [
+        (
+            &["--html", "crash.html"][..],
+            "--check CMD or --check-server CMD",
+        ),
+        (&nowhere, "--junit no/such/folder.xml"),
+    ] {
+        let (code, said) = place.run(place.command(&["--from", "a"]).args(args));
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

@@ -18,7 +18,11 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
+use crash::search::Judgement;
+
 use super::super::check::last_line;
+use super::super::resident::{self, Answer, Resident};
+use super::files;
 use super::job::{
     DIRECTORY, FileSystem, Job, MARK, Message, Mount, Order, ProgramEnd, SHARED, Task,
 };
@@ -250,18 +254,30 @@ fn check(job: &Job) -> io::Result<()> {
         return Err(io::Error::other(format!("losetup: {said}")));
     }
     say(&Message::Ready(release()));
+    let mut resident = None;
     for line in io::stdin().lock().lines() {
         let order: Order = doing("reading an order", serde_json::from_str(&line?))?;
-        say(&judge(job, device, &order)?);
+        say(&judge(job, device, &order, &mut resident)?);
     }
     Ok(())
 }
 
 /// Checks one image.
-fn judge(job: &Job, device: &str, order: &Order) -> io::Result<Message> {
+fn judge(
+    job: &Job,
+    device: &str,
+    order: &Order,
+    resident: &mut Option<Resident>,
+) -> io::Result<Message> {
     let at = |name: &str| Path::new(SHARED).join(name).display().to_string();
     let message = match mount_drive(device, &job.mount, job.eager) {
         Err(error) => Message::Unmountable(error.to_string()),
+        Ok(()) if order.list => {
+            let files = files::list(&job.environment)?;
+            unmount_drive()?;
+            Message::Files(files)
+        }
+        Ok(()) if job.resident => by_resident(job, device, order, resident)?,
         Ok(()) => {
             let mut checked = job.clone();
             checked.environment.extend([
@@ -281,6 +297,60 @@ fn judge(job: &Job, device: &str, order: &Order) -> io::Result<Message> {
     };
     forget_image()?;
     Ok(message)
+}
+
+/// Checks one image by a resident checker, which keeps running.
+fn by_resident(
+    job: &Job,
+    device: &str,
+    order: &Order,
+    resident: &mut Option<Resident>,
+) -> io::Result<Message> {
+    let at = |name: &str| Path::new(SHARED).join(name).display().to_string();
+    let mut running = match resident.take() {
+        Some(running) => running,
+        None => {
+            let mut command = command(job, device)?;
+            Resident::start(command.stderr(new_output("stderr")?))?
+        }
+    };
+    let line = resident::order(DIRECTORY, &at(&order.acks), &at(&order.tries), &order.name);
+    let answer = running.ask(&line, Duration::from_millis(job.limit_ms))?;
+    let message = match answer {
+        Answer::Line(line) => {
+            if is_unmounted()? {
+                *resident = Some(running);
+                return Ok(Message::Answered(line));
+            }
+            Message::Gone("the resident checker keeps files of an image open".into())
+        }
+        Answer::Late => Message::Hung,
+        Answer::Gone(status) => {
+            let complained = last_line(File::open("/run/stderr")?)?;
+            match resident::gone(status, complained) {
+                Judgement::Failed(_, why) => Message::Gone(why),
+                _ => Message::Hung,
+            }
+        }
+    };
+    drop(running);
+    unless_gone(unmount_drive())?;
+    Ok(message)
+}
+
+/// Unmounts the drive without ending any process; returns whether that was possible within a second.
+fn is_unmounted() -> io::Result<bool> {
+    for _ in 0..100 {
+        match unmount(DIRECTORY, UnmountFlags::empty()) {
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::BUSY) => std::thread::sleep(Duration::from_millis(10)),
+            Err(error) => {
+                unless_gone(Err(error.into()))?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Writes back and drops the cached pages of the image: the host writes the next image to the same file. The pages of
@@ -341,20 +411,30 @@ fn account(name: &str) -> io::Result<(u32, u32, String)> {
 type Outputs = [File; 2];
 
 fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
+    let files = [new_output("stdout")?, new_output("stderr")?];
+    let mut command = command(job, device)?;
+    command
+        .stdout(files[0].try_clone()?)
+        .stderr(files[1].try_clone()?);
+    let name = job.program.first().map_or("", String::as_str);
+    let child = doing(&format!("{name}: cannot be started"), command.spawn())?;
+    Ok((child, files))
+}
+
+/// Makes a file for the output of a program.
+fn new_output(name: &str) -> io::Result<File> {
+    let path = PathBuf::from("/run").join(name);
+    let _ = fs::remove_file(&path);
+    let mut options = File::options();
+    options.read(true).append(true).create_new(true).open(path)
+}
+
+/// Returns the command of the job's program.
+fn command(job: &Job, device: &str) -> io::Result<Command> {
     let (name, rest) = job
         .program
         .split_first()
         .ok_or_else(|| io::Error::other("no program"))?;
-    let new = |name: &str| {
-        let path = PathBuf::from("/run").join(name);
-        let _ = fs::remove_file(&path);
-        File::options()
-            .read(true)
-            .append(true)
-            .create_new(true)
-            .open(path)
-    };
-    let files = [new("stdout")?, new("stderr")?];
     let mut command = Command::new(name);
     set_environment(&mut command, job);
     command
@@ -363,8 +443,6 @@ fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
         .env("DRIVELAB_DEVICE", device)
         .current_dir(&job.directory)
         .stdin(Stdio::null())
-        .stdout(files[0].try_clone()?)
-        .stderr(files[1].try_clone()?)
         .process_group(0);
     if let Some(name) = &job.mount.user {
         let (user, group, home) = account(name)?;
@@ -374,8 +452,7 @@ fn start(job: &Job, device: &str) -> io::Result<(Child, Outputs)> {
             .env("HOME", home)
             .env("USER", name);
     }
-    let child = doing(&format!("{name}: cannot be started"), command.spawn())?;
-    Ok((child, files))
+    Ok(command)
 }
 
 /// Waits for the end of a program, which is killed at the limit: then `None`. It does not poll: a switch

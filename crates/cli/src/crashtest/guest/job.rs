@@ -70,6 +70,8 @@ pub(in crate::crashtest) struct Job {
     pub(in crate::crashtest) environment: Vec<(String, String)>,
     /// Program with its arguments; empty for none.
     pub(in crate::crashtest) program: Vec<String>,
+    /// Whether the program is a resident checker.
+    pub(in crate::crashtest) resident: bool,
     /// Time limit of a check in milliseconds.
     pub(in crate::crashtest) limit_ms: u64,
 }
@@ -82,6 +84,21 @@ pub(super) struct Order {
     /// Names of the files with tokens.
     pub(in crate::crashtest) acks: String,
     pub(in crate::crashtest) tries: String,
+    /// List the files of the image instead of checking it.
+    pub(in crate::crashtest) list: bool,
+}
+
+/// A range of the drive with data of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::crashtest) struct FileRange {
+    /// Path from the root folder of the file system.
+    pub(in crate::crashtest) path: String,
+    pub(in crate::crashtest) is_directory: bool,
+    /// Offset in the file in bytes.
+    pub(in crate::crashtest) offset: u64,
+    /// Offset on the drive in bytes.
+    pub(in crate::crashtest) start: u64,
+    pub(in crate::crashtest) bytes: u64,
 }
 
 /// A message of the guest.
@@ -91,6 +108,12 @@ pub(in crate::crashtest) enum Message {
     Ready(String),
     /// The program has ended.
     Ended(ProgramEnd),
+    /// Answer of the resident checker.
+    Answered(String),
+    /// The resident checker has ended, for this reason.
+    Gone(String),
+    /// The files of the image.
+    Files(Vec<FileRange>),
     /// The check did not end within its limit.
     Hung,
     /// The file system cannot be mounted, for this reason.

@@ -13,8 +13,9 @@ use std::time::Duration;
 use crash::search::{Case, Class, Judgement};
 
 use super::job::Order;
-use super::{Guest, Job, Kernel, Message, Mount, Task, environment};
+use super::{FileRange, Guest, Job, Kernel, Message, Mount, Task, environment};
 use crate::crashtest::check::{self, CheckCommand};
+use crate::crashtest::resident;
 
 /// Time for mounting, unmounting and messages of one check, in addition to its limit.
 const EXTRA: Duration = Duration::from_secs(60);
@@ -54,6 +55,58 @@ impl GuestChecks {
         folder: &Path,
         case: &Case<'_>,
     ) -> io::Result<Judgement> {
+        let (worker, heard) = self.ask(command, folder, case, false)?;
+        let judgement = match heard {
+            Some(Message::Ended(ending)) => {
+                let status = ExitStatus::from_raw(ending.status);
+                check::judgement(status, ending.said, ending.complained)
+            }
+            Some(Message::Unmountable(why)) => {
+                let kind = self.mount.file_system.name();
+                let line = format!("unopenable: {kind} does not mount: {why}");
+                Judgement::Failed(Class::Unopenable, line)
+            }
+            Some(Message::Answered(line)) => resident::judgement(&line),
+            Some(Message::Gone(why)) => Judgement::Failed(Class::Crashed, why),
+            Some(Message::Hung) => check::hung(command.limit),
+            // The kernel itself hangs: this guest is given up.
+            None => return Ok(check::hung(command.limit + EXTRA)),
+            other => return Err(worker.guest.unexpected(other)),
+        };
+        self.put_back(worker);
+        Ok(judgement)
+    }
+
+    /// Lists the files of an image; `None` if it does not mount.
+    pub(in crate::crashtest) fn files(
+        &self,
+        command: &CheckCommand<'_>,
+        folder: &Path,
+        case: &Case<'_>,
+    ) -> io::Result<Option<Vec<FileRange>>> {
+        let (worker, heard) = self.ask(command, folder, case, true)?;
+        let files = match heard {
+            Some(Message::Files(files)) => Some(files),
+            Some(Message::Unmountable(_)) => None,
+            other => return Err(worker.guest.unexpected(other)),
+        };
+        self.put_back(worker);
+        Ok(files)
+    }
+
+    fn put_back(&self, worker: Worker) {
+        let idle = self.idle.lock();
+        idle.unwrap_or_else(PoisonError::into_inner).push(worker);
+    }
+
+    /// Sends an image to a guest, and waits for the answer.
+    fn ask(
+        &self,
+        command: &CheckCommand<'_>,
+        folder: &Path,
+        case: &Case<'_>,
+        list: bool,
+    ) -> io::Result<(Worker, Option<Message>)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let idle = self
             .idle
@@ -69,6 +122,7 @@ impl GuestChecks {
             name: case.name.clone(),
             acks: format!("{number}.acks"),
             tries: format!("{number}.tries"),
+            list,
         };
         let at = |name: &str| worker.folder.join(name);
         check::write_image(&mut File::create(at("image"))?, &case.image, command.bytes)?;
@@ -81,26 +135,7 @@ impl GuestChecks {
         for name in [&order.acks, &order.tries] {
             fs::remove_file(worker.folder.join(name))?;
         }
-        let judgement = match heard {
-            Some(Message::Ended(ending)) => {
-                let status = ExitStatus::from_raw(ending.status);
-                check::judgement(status, ending.said, ending.complained)
-            }
-            Some(Message::Unmountable(why)) => {
-                let kind = self.mount.file_system.name();
-                let line = format!("unopenable: {kind} does not mount: {why}");
-                Judgement::Failed(Class::Unopenable, line)
-            }
-            Some(Message::Hung) => check::hung(command.limit),
-            // The kernel itself hangs: this guest is given up.
-            None => return Ok(check::hung(command.limit + EXTRA)),
-            other => return Err(worker.guest.unexpected(other)),
-        };
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(worker);
-        Ok(judgement)
+        Ok((worker, heard))
     }
 
     /// Starts a guest.
@@ -117,6 +152,7 @@ impl GuestChecks {
             directory: self.directory.clone(),
             environment,
             program: ["sh", "-c", command.command].map(str::to_owned).into(),
+            resident: command.resident,
             limit_ms: u64::try_from(command.limit.as_millis()).unwrap_or(u64::MAX),
         };
         let mut guest = Guest::start(&self.kernel, &job, folder, None, &[])?;

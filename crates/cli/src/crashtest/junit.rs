@@ -1,0 +1,158 @@
+//! The report of a crash test as JUnit XML: a suite for the drive, and a case for each rule.
+//!
+//! A second failure of a rule is another case, `check (2)`: many readers show only one failure of a case. The text of a
+//! failure ends with the command that repeats it.
+
+use std::fmt::Write as _;
+
+use crash::search::{Class, Failure};
+
+use super::shown::{self, Outcome};
+
+/// Rules, and the classes of failures that violate them.
+const RULES: [(&str, &[Class]); 3] = [
+    ("opens", &[Class::Unopenable]),
+    ("acknowledged", &[Class::Lost]),
+    (
+        "check",
+        &[Class::Corrupt, Class::Rule, Class::Crashed, Class::Hangs],
+    ),
+];
+
+/// Returns the XML.
+pub(super) fn xml(outcome: &Outcome<'_>) -> String {
+    let counts = outcome.report.counts;
+    let name = escaped(&format!("drivelab crashtest {}", outcome.source.drive));
+    let cases: Vec<Case> = RULES.iter().flat_map(|it| cases(outcome, *it)).collect();
+    let failed = cases.iter().filter(|it| it.failure.is_some()).count();
+    let skipped = cases.iter().filter(|it| it.skipped.is_some()).count();
+    let totals = format!(
+        "tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{:.3}\"",
+        cases.len(),
+        outcome.seconds
+    );
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        xml,
+        "<testsuites {totals}>\n  <testsuite name=\"{name}\" {totals}>"
+    );
+    let properties = [
+        ("drive", outcome.source.drive.clone()),
+        ("recorded_on", outcome.source.log.head.drive.clone()),
+        ("moments", counts.moments.to_string()),
+        ("exhausted", counts.exhausted.to_string()),
+        ("tried", counts.tried.to_string()),
+        ("checked", counts.checked.to_string()),
+        ("flaky", counts.flaky.to_string()),
+        ("stopped", outcome.report.stopped.to_string()),
+    ];
+    xml.push_str("    <properties>\n");
+    for (name, value) in properties {
+        let value = escaped(&value);
+        let _ = writeln!(xml, "      <property name=\"{name}\" value=\"{value}\"/>");
+    }
+    xml.push_str("    </properties>\n");
+    for case in cases {
+        case.write(&name, &mut xml);
+    }
+    xml.push_str("  </testsuite>\n</testsuites>\n");
+    xml
+}
+
+/// A case of the suite.
+struct Case {
+    name: String,
+    /// Class, message and text.
+    failure: Option<[String; 3]>,
+    /// Reason why the rule was not tested.
+    skipped: Option<&'static str>,
+}
+
+impl Case {
+    fn write(&self, suite: &str, xml: &mut String) {
+        let (name, suite) = (escaped(&self.name), suite.replace(' ', "."));
+        let _ = write!(xml, "    <testcase classname=\"{suite}\" name=\"{name}\"");
+        let _ = match (&self.failure, self.skipped) {
+            (Some([class, message, text]), _) => writeln!(
+                xml,
+                ">\n      <failure type=\"{class}\" message=\"{}\">{}</failure>\n    </testcase>",
+                escaped(message),
+                escaped(text)
+            ),
+            (None, Some(why)) => writeln!(
+                xml,
+                ">\n      <skipped message=\"{}\"/>\n    </testcase>",
+                escaped(why)
+            ),
+            (None, None) => writeln!(xml, "/>"),
+        };
+    }
+}
+
+/// Returns the cases of a rule: one for each failure, or one that passes.
+fn cases(outcome: &Outcome<'_>, (rule, classes): (&str, &[Class])) -> Vec<Case> {
+    let failures = outcome.report.failures.iter().zip(&outcome.causes);
+    let failures = failures.filter(|(it, _)| classes.contains(&it.class));
+    let cases = (1..).zip(failures).map(|(number, (failure, cause))| Case {
+        name: match number {
+            1 => rule.to_owned(),
+            number => format!("{rule} ({number})"),
+        },
+        failure: Some([
+            failure.class.word().to_owned(),
+            shown::title(failure),
+            text(outcome, failure, cause.as_ref()),
+        ]),
+        skipped: None,
+    });
+    let cases: Vec<Case> = cases.collect();
+    if !cases.is_empty() {
+        return cases;
+    }
+    let nothing = rule == "acknowledged" && outcome.source.log.acks.is_empty();
+    vec![Case {
+        name: rule.to_owned(),
+        failure: None,
+        skipped: nothing.then_some("the program has acknowledged nothing"),
+    }]
+}
+
+fn text(outcome: &Outcome<'_>, failure: &Failure, cause: Option<&super::Cause>) -> String {
+    let mut text = format!("{}\n", shown::title(failure));
+    for (heading, fact) in shown::facts(outcome.source, failure, cause) {
+        let _ = writeln!(text, "{heading:<10} {fact}");
+    }
+    let _ = write!(text, "again      {}", outcome.repeat_command(failure));
+    text
+}
+
+/// Returns text for XML 1.0, which has no control characters.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(letter),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_output_of_a_checker_is_valid_xml() {
+        assert_eq!(
+            escaped("a<b>&\"c\"\u{1b}[0m"),
+            "a&lt;b&gt;&amp;&quot;c&quot;\u{fffd}[0m"
+        );
+    }
+}

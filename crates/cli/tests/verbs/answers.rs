@@ -3,11 +3,8 @@
 //! minutes), `=write` writes the output into the document.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use assert_cmd::cargo::cargo_bin;
-
-use crate::rig::{skipped, text};
+use crate::rig::{shell_in as run, skipped, text};
 
 /// Parts of commands that take long.
 const SLOW: [&str; 6] = [" max ", "--trace", "slog", "vsan-cache", "--like", "review"];
@@ -44,17 +41,6 @@ fn asked(document: &str) -> Vec<Asked<'_>> {
         Asked { command, printed }
     });
     asked.collect()
-}
-
-/// Runs a command in a shell, in this folder.
-fn run(folder: &Path, command: &str) -> Output {
-    let program = cargo_bin!("drivelab");
-    let bin = program.parent().expect("a folder");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", bin.display());
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(folder);
-    shell.env("PATH", path).output().expect("there is a shell")
 }
 
 /// Returns a folder with the files that the commands read.

@@ -29,6 +29,7 @@ mod rig;
 mod run;
 mod settings;
 mod size;
+mod sources;
 mod stop;
 mod sweep;
 mod traces;

@@ -18,6 +18,17 @@ pub(crate) fn drivelab_in(folder: &Path, args: &[&str]) -> Output {
     output.expect("the binary runs")
 }
 
+/// Runs a command in a shell, in this folder, with `drivelab` in its path.
+pub(crate) fn shell_in(folder: &Path, command: &str) -> Output {
+    let program = cargo_bin!("drivelab");
+    let bin = program.parent().expect("a folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", bin.display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder);
+    shell.env("PATH", path).output().expect("there is a shell")
+}
+
 /// Runs `drivelab run` on a RAM disk.
 pub(crate) fn run(args: &[&str]) -> Output {
     drivelab(&[&["run", "--drive", "ram-disk"], args].concat())

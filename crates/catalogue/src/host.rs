@@ -1,5 +1,7 @@
 //! A host: `catalogue/host/*.toml`.
 
+use std::ops::RangeInclusive;
+
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
@@ -15,8 +17,8 @@ const COMPLETIONS: &[(&str, CompletionMode)] = &[
     ("hybrid-polling", CompletionMode::HybridPolling),
 ];
 
-/// Sections of `[engine]`, in the order of [`Engine::ALL`].
-const ENGINES: [&str; Engine::COUNT] = [
+/// Required sections of `[engine]`, in the order of [`Engine::ALL`].
+const ENGINES: [&str; Engine::COUNT - 1] = [
     "sync",
     "pvsync2",
     "libaio",
@@ -25,14 +27,28 @@ const ENGINES: [&str; Engine::COUNT] = [
     "user-space",
 ];
 
+/// Optional section of `[engine]` for the last engine; without it, that engine has the costs of io_uring.
+const PASSTHROUGH: &str = "io_uring_cmd";
+
 /// The longest plausible duration of one step.
 const LONGEST: Span = Span::from_ms(1);
+
+/// Clock ticks of Linux: 1000 Hz to 100 Hz. The default is 250 Hz.
+const TICKS: RangeInclusive<Span> = Span::from_ms(1)..=Span::from_ms(10);
 
 pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let cores = root.count("cores", 1..=1024u16);
     let completion = root.choice("completion", COMPLETIONS);
     let mut costs = root.section("engine");
-    let engines = ENGINES.map(|name| engine(&mut costs.section(name)));
+    let required = ENGINES.map(|name| engine(&mut costs.section(name)));
+    let passthrough = match costs.has(PASSTHROUGH) {
+        true => engine(&mut costs.section(PASSTHROUGH)),
+        false => required[Engine::IoUring as usize],
+    };
+    let engines = Engine::ALL.map(|engine| match required.get(engine as usize) {
+        Some(costs) => *costs,
+        None => passthrough,
+    });
     drop(costs);
     let noise = read_noise(&mut root.section("noise"));
     let idle_states = if root.has("sleep") {
@@ -81,7 +97,9 @@ fn read_files(section: &mut Section<'_>) -> FileCosts {
         sync: step(section, "sync"),
         wake: step(section, "wake"),
         convert: section.maybe("convert", step).unwrap_or(Span::ZERO),
-        convert_spread: section.maybe("convert_spread", step).unwrap_or(Span::ZERO),
+        tick: section
+            .maybe("tick", |section, key| section.span(key, TICKS))
+            .unwrap_or(Span::from_ms(4)),
     }
 }
 

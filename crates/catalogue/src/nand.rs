@@ -221,6 +221,9 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
     let mut controller = section.section("controller");
     let controller = Controller {
         per_read: controller.span("read_interval", up_to_ms(1)),
+        per_read_unit: controller.maybe("read_unit_interval", |controller, key| {
+            controller.span(key, up_to_ms(1))
+        }),
         per_write: controller.span("write_interval", up_to_ms(1)),
         per_write_unit: controller.span("write_unit_interval", up_to_ms(1)),
         issue_interval: controller.span("issue_interval", up_to_ms(1)),

@@ -103,7 +103,7 @@ pub(crate) fn play<D: Device, W: Workload>(
         sq_poll: false,
     });
     let host = HostPath::new(config, &threads, around.seed, device);
-    let files = Files::new(of.costs, &of.files, of.ids, around.seed, host);
+    let files = Files::new(of.costs, &of.files, of.ids, host);
     play_in(files, around, workload, count_from, look)
 }
 

@@ -63,7 +63,7 @@ const COSTS: FileCosts = FileCosts {
     sync: Span::from_us(2),
     wake: WAKE,
     convert: Span::from_us(20),
-    convert_spread: Span::ZERO,
+    tick: Span::from_ms(4),
 };
 
 fn appended(filesystem: Filesystem) -> FileConfig {
@@ -133,7 +133,7 @@ fn with<D: Device>(
         })
         .collect();
     let host = HostPath::new(config.clone(), &all, 1, drive);
-    Files::new(costs, threads, 64, 1, host)
+    Files::new(costs, threads, 64, host)
 }
 
 /// Submits the commands at `now` and waits until all complete.
@@ -342,10 +342,12 @@ fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_
         all
     };
     assert_eq!(takes(None), [plain; 6]);
-    assert_eq!(takes(Some(Span::ZERO)), [plain + COSTS.convert; 6]);
+    assert_eq!(takes(Some(Span::ZERO)), [plain + WAKE + COSTS.convert; 6]);
     // Every 40 us: the first write, and then the first one that begins after that.
     let some = takes(Some(Span::from_us(40)));
-    let slow = some.iter().filter(|&&took| took == plain + COSTS.convert);
+    let slow = some
+        .iter()
+        .filter(|&&took| took == plain + WAKE + COSTS.convert);
     assert_eq!(slow.count(), 2, "{some:?}");
     // Reads never wait for that.
     let (mut files, _) = files(&[Some(direct(Some(Span::ZERO)))], false);
@@ -353,35 +355,31 @@ fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_
     assert_eq!(read, plain);
 }
 
-/// At least `convert`, and on average `convert_spread` more, with an exponential distribution.
+/// One kernel thread marks the extents of a file; those of another file do not wait for it.
 #[test]
-fn marking_an_extent_takes_an_exponential_time_longer() {
-    let costs = FileCosts {
-        convert_spread: Span::from_us(8),
-        ..COSTS
-    };
-    let direct = FileConfig {
+fn the_extents_of_one_file_are_marked_one_after_another() {
+    let file = FileConfig {
         converts_every: Some(Span::ZERO),
         ..direct(Filesystem::Ext4)
     };
-    let config = HostConfig {
-        cores: 2,
-        ..HostConfig::default()
+    let last = |threads: u16| {
+        let (mut files, _) = files(&vec![Some(file); usize::from(threads)], false);
+        let commands: Vec<Command> = (0..8)
+            .map(|id| Command {
+                queue: id as u16 % threads,
+                ..Command::write(id, u64::from(id) * 4096, 4096)
+            })
+            .collect();
+        let done = all_done(&mut files, Time::ZERO, &commands);
+        let at = done.iter().map(|one| one.at).max();
+        at.expect("eight").since(Time::ZERO)
     };
-    let mut files = with(costs, &config, &[Some(direct)], ram());
-    let (mut now, mut more) = (Time::ZERO, Vec::new());
-    for _ in 0..20_000 {
-        let (at, write) = latency(&mut files, now, Command::write(0, 0, 4096));
-        now = at;
-        let least = costs.direct + SERVICE + costs.convert;
-        assert!(write >= least, "{write:?}");
-        more.push(write.saturating_sub(least).us());
-    }
-    let count = more.len() as f64;
-    let mean = more.iter().sum::<f64>() / count;
-    let variance = more.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / count;
-    assert!((mean - 8.0).abs() < 0.25, "{mean}");
-    assert!((variance.sqrt() - 8.0).abs() < 0.4, "{variance}");
+    // The drive serves one write in `SERVICE`, which is shorter.
+    const { assert!(SERVICE.ns() < COSTS.convert.ns()) };
+    let first = COSTS.direct + SERVICE + WAKE;
+    assert_eq!(last(1), first + COSTS.convert * 8);
+    assert!(last(2) <= first + SERVICE + COSTS.direct + COSTS.convert * 4);
+    assert!(last(8) < first + SERVICE * 8 + COSTS.convert);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The completions on a core, in the order in which their threads take them.
 //!
 //! First come the found completions: those that an interrupt has handled, or that a thread found itself. Then come
-//! those that the drive has announced and that no thread or handler has seen.
+//! those that the drive has announced and that no thread or handler has seen. On a core that threads share, found
+//! completions of threads that slept come before the others (`HostPath` decides which ones).
 
 use alloc::collections::VecDeque;
+use core::hint::cold_path;
 
 use crate::command::CommandId;
 
@@ -13,19 +15,30 @@ pub(super) struct Completions {
     queue: VecDeque<CommandId>,
     /// Number of found completions, which wait for their thread; the later ones are only announced.
     found: usize,
+    /// Found completions that come before these.
+    first: VecDeque<CommandId>,
 }
 
 impl Completions {
     /// Whether there are no completions.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.first.is_empty()
     }
 
     /// Whether no completion waits for its thread.
     #[inline]
     pub(super) fn none_found(&self) -> bool {
-        self.found == 0
+        self.found == 0 && self.first.is_empty()
+    }
+
+    /// Returns the first found completion that does not come before others.
+    #[inline]
+    pub(super) fn first_found(&self) -> Option<CommandId> {
+        match self.found {
+            0 => None,
+            _ => self.queue.front().copied(),
+        }
     }
 
     /// Returns how many completions are only announced.
@@ -55,6 +68,16 @@ impl Completions {
         self.found = (self.found + count).min(self.queue.len());
     }
 
+    /// Marks the first announced completion as found by an interrupt; it comes before others if `first`.
+    pub(super) fn take_up_one(&mut self, first: bool) {
+        if !first {
+            return self.take_up(1);
+        }
+        if let Some(id) = self.queue.remove(self.found) {
+            self.first.push_back(id);
+        }
+    }
+
     /// Adds a completion that is found without an interrupt.
     #[inline]
     pub(super) fn find(&mut self, id: CommandId) {
@@ -69,6 +92,10 @@ impl Completions {
     /// Removes and returns the first completion that waits for its thread.
     #[inline]
     pub(super) fn reap(&mut self) -> Option<CommandId> {
+        if !self.first.is_empty() {
+            cold_path();
+            return self.first.pop_front();
+        }
         if self.found == 0 {
             return None;
         }
@@ -79,7 +106,7 @@ impl Completions {
     /// Removes and returns the first announced completion, if none waits for its thread.
     #[inline]
     pub(super) fn take_announced(&mut self) -> Option<CommandId> {
-        debug_assert_eq!(self.found, 0);
+        debug_assert!(self.none_found());
         self.queue.pop_front()
     }
 
@@ -87,6 +114,7 @@ impl Completions {
     pub(super) fn clear(&mut self) {
         self.queue.clear();
         self.found = 0;
+        self.first.clear();
     }
 }
 
@@ -96,11 +124,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result equals that of two queues, where an interrupt moves completions from one to the other.
+        /// The result equals that of three queues, where an interrupt moves completions from one to the other two.
         #[test]
-        fn it_is_two_queues(steps in prop::collection::vec((0u8..5, 0usize..4), 0..200)) {
+        fn it_is_three_queues(steps in prop::collection::vec((0u8..6, 0usize..4), 0..200)) {
             let (mut completions, mut next) = (Completions::default(), 0);
             let (mut announced, mut found) = (VecDeque::new(), VecDeque::new());
+            let mut first = VecDeque::new();
             for (step, count) in steps {
                 next += 1;
                 match step {
@@ -116,17 +145,26 @@ mod tests {
                         completions.take_up(count);
                         found.extend(announced.drain(..count.min(announced.len())));
                     }
-                    3 => prop_assert_eq!(completions.reap(), found.pop_front()),
-                    _ if found.is_empty() => {
+                    3 if !announced.is_empty() => {
+                        completions.take_up_one(count > 1);
+                        let to = if count > 1 { &mut first } else { &mut found };
+                        to.extend(announced.pop_front());
+                    }
+                    4 => {
+                        let wanted = first.pop_front().or_else(|| found.pop_front());
+                        prop_assert_eq!(completions.reap(), wanted);
+                    }
+                    _ if found.is_empty() && first.is_empty() => {
                         prop_assert_eq!(completions.take_announced(), announced.pop_front());
                     }
                     _ => {}
                 }
                 prop_assert_eq!(completions.first_announced(), announced.front().copied());
+                prop_assert_eq!(completions.first_found(), found.front().copied());
                 prop_assert_eq!(completions.announced(), announced.len());
-                prop_assert_eq!(completions.none_found(), found.is_empty());
-                let none = announced.is_empty() && found.is_empty();
-                prop_assert_eq!(completions.is_empty(), none);
+                let none_found = found.is_empty() && first.is_empty();
+                prop_assert_eq!(completions.none_found(), none_found);
+                prop_assert_eq!(completions.is_empty(), announced.is_empty() && none_found);
             }
         }
     }

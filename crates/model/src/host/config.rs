@@ -25,11 +25,13 @@ pub enum Engine {
     IoUring,
     /// A polling driver in user space (SPDK).
     UserSpace,
+    /// io_uring with NVMe commands that bypass the block layer (io_uring_cmd).
+    IoUringCmd,
 }
 
 impl Engine {
     /// Number of engines.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 
     /// All engines, in the order of [`HostConfig::engines`].
     pub const ALL: [Engine; Engine::COUNT] = [
@@ -39,6 +41,7 @@ impl Engine {
         Engine::PosixAio,
         Engine::IoUring,
         Engine::UserSpace,
+        Engine::IoUringCmd,
     ];
 
     /// Whether a thread continues after submission, so that submission and completion are distinct.
@@ -48,7 +51,12 @@ impl Engine {
 
     /// Whether the engine can request polled completions.
     const fn can_poll(self) -> bool {
-        matches!(self, Engine::Pvsync2 | Engine::IoUring)
+        matches!(self, Engine::Pvsync2) || self.has_rings()
+    }
+
+    /// Whether submissions and completions are in rings that the thread shares with the kernel.
+    pub(super) const fn has_rings(self) -> bool {
+        matches!(self, Engine::IoUring | Engine::IoUringCmd)
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Real systems have that order: an interrupt preempts whatever runs, and a thread that has reaped one I/O issues the
 //! next before it reaps again. Work is not preempted once started; pieces are shorter than a few microseconds.
+//!
+//! If several threads share the core, a thread that slept reaps before threads that have used more CPU time
+//! (`path/shares`).
 
 use alloc::collections::VecDeque;
 
@@ -52,6 +55,8 @@ pub(super) struct Core {
     /// Commands to submit, in order of arrival.
     pub(super) to_submit: VecDeque<CommandId>,
     pub(super) completions: Completions,
+    /// Whether several threads run on the core.
+    pub(super) shared: bool,
     pub(super) idle_since: Time,
     /// The thread that ran last without a pause.
     pub(super) thread: u16,
@@ -69,6 +74,7 @@ impl Core {
             work: Work::Idle,
             to_submit: VecDeque::new(),
             completions: Completions::default(),
+            shared: false,
             idle_since: Time::ZERO,
             thread: NOBODY,
             busy: Span::ZERO,

@@ -50,7 +50,7 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("libaio", Engine::Libaio, false),
     engine("posixaio", Engine::PosixAio, false),
     engine("io_uring", Engine::IoUring, false),
-    engine("io_uring_cmd", Engine::IoUring, false).unbuffered(),
+    engine("io_uring_cmd", Engine::IoUringCmd, false).unbuffered(),
     engine("spdk", Engine::UserSpace, false).unbuffered(),
     engine("spdk_nvme", Engine::UserSpace, false).unbuffered(),
     // Its block layer adds about a microsecond, which is not modelled.

@@ -7,10 +7,11 @@
 //! fdatasync needs metadata only if a page was written for the first time (its extent is then marked as written, or the
 //! file has grown). fsync also needs metadata if the time of the last change has advanced. Direct I/O to a file costs
 //! some additional CPU time. A direct write to blocks that are allocated but were never written waits until its extent
-//! is marked; a kernel thread does that after the write.
+//! is marked as written (converted): a kernel thread does that after the write, for one write of a file at a time.
 //!
 //! Not modelled: reads through the page cache, write-back before a sync, the limit of dirty pages, fragmented
-//! allocation, a full journal that must be checkpointed, threads that share a file. Each file has one thread.
+//! allocation, a full journal that must be checkpointed, files of one file system that wait for each other, and threads
+//! that share a file. Each file has one thread.
 //!
 //! Source: Linux, Documentation/filesystems/ext4/journal.rst, Documentation/block/writeback_cache_control.rst,
 //! fs/ext4/fsync.c, fs/jbd2/commit.c, fs/xfs/xfs_log.c. Assumed values are in `[files]` of a host and in `journal`.
@@ -26,8 +27,7 @@ use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::{Due, Packed, Slab};
-use crate::random::Stream;
+use crate::engine::{Due, Packed, Slab, Station};
 use crate::time::{Span, Time};
 
 /// CPU time of a file system and its page cache.
@@ -44,13 +44,12 @@ pub struct FileCosts {
     pub sync: Span,
     /// Time to wake the journal's thread, and to be woken by it: each.
     pub wake: Span,
-    /// Marking an extent as written after a direct write: a kernel thread wakes, and changes the file's map within a
-    /// transaction of the journal.
+    /// Marking an extent as written after a direct write: a kernel thread, which wakes first (`wake`), changes the
+    /// file's map within a transaction of the journal.
     #[cfg_attr(feature = "serde", serde(default))]
     pub convert: Span,
-    /// Mean additional time of that (exponential): waiting for the journal, and for other users of the file's map.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub convert_spread: Span,
+    /// Tick of the clock that sets a file's times; zero: each write changes them.
+    pub tick: Span,
 }
 
 /// The data and metadata that a sync makes durable.
@@ -83,9 +82,6 @@ pub struct FileConfig {
 /// Bytes per page.
 const PAGE: u64 = 4096;
 
-/// Tick of the clock that sets a file's times (250 Hz).
-const TICK: Span = Span::from_ms(4);
-
 /// Current state of a thread's file.
 #[derive(Clone, Debug)]
 struct ThreadFile {
@@ -101,6 +97,8 @@ struct ThreadFile {
     tick: u64,
     /// When the next write to never-written blocks is due.
     converts_at: Time,
+    /// Marks the extents of its writes, one after another.
+    converter: Station,
     /// Until when its thread copies or looks for pages: one activity at a time.
     busy_until: Time,
     /// System time that is not included in any core of the host path.
@@ -179,8 +177,6 @@ impl Packed for Owner {
 pub struct Files<D> {
     host: HostPath<D>,
     costs: FileCosts,
-    /// Random additional times for marking extents.
-    waits: Stream,
     /// Files by thread.
     files: Vec<Option<ThreadFile>>,
     /// Tasks by the submitter's id.
@@ -200,7 +196,6 @@ impl<D: Device> Files<D> {
         costs: FileCosts,
         files: &[Option<FileConfig>],
         ids: CommandId,
-        seed: u64,
         mut host: HostPath<D>,
     ) -> Files<D> {
         for (thread, file) in files.iter().enumerate() {
@@ -216,6 +211,7 @@ impl<D: Device> Files<D> {
             touched: false,
             tick: 0,
             converts_at: Time::ZERO,
+            converter: Station::default(),
             busy_until: Time::ZERO,
             cpu: Span::ZERO,
         };
@@ -225,7 +221,6 @@ impl<D: Device> Files<D> {
             journal: Journal::new(filesystem, files.len() as u16, host.capacity().bytes),
             host,
             costs,
-            waits: Stream::new(seed, "marked extents"),
             files: files.iter().map(|one| one.as_ref().map(file)).collect(),
             tasks: alloc::vec![None; ids as usize],
             first: ids,
@@ -290,7 +285,7 @@ impl<D: Device> Files<D> {
         };
         let mut converts = false;
         if command.op == Op::Write {
-            file.write(now, &command);
+            file.write(now, &command, costs.tick);
             converts = file.converts(now);
         }
         // Data that needs a commit as well becomes durable with that commit.
@@ -343,14 +338,18 @@ impl<D: Device> Files<D> {
 
 impl ThreadFile {
     /// Records the changes that a write makes.
-    fn write(&mut self, now: Time, command: &Command) {
+    fn write(&mut self, now: Time, command: &Command, tick: Span) {
         let (start, end) = (
             command.offset - command.offset % PAGE,
             command.end().next_multiple_of(PAGE),
         );
-        let tick = now.ns() / TICK.ns() + 1;
-        self.touched |= tick != self.tick;
-        self.tick = tick;
+        match now.ns().checked_div(tick.ns()) {
+            Some(before) => {
+                self.touched |= before + 1 != self.tick;
+                self.tick = before + 1;
+            }
+            None => self.touched = true,
+        }
         if self.config.appends && end > self.written_to {
             self.grown = true;
             self.written_to = end;
@@ -450,6 +449,7 @@ impl<D: Device> Device for Files<D> {
         // The page cache is volatile: its content was never acknowledged as durable.
         for file in self.files.iter_mut().flatten() {
             file.dirty.clear();
+            file.converter.clear(now);
         }
         self.tasks.fill(None);
         self.owners = Slab::default();

@@ -138,13 +138,15 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// A kernel thread marks the extent of a direct write.
+    /// A kernel thread wakes and marks the extent of a direct write, after those of earlier writes of the file.
     fn convert(&mut self, now: Time, id: CommandId) {
-        let takes = self.costs.convert + self.waits.exponential(self.costs.convert_spread);
+        let (wake, takes) = (self.costs.wake, self.costs.convert);
+        let thread = self.task(id).command.queue;
+        let (_, marked) = self.file(thread).converter.book(now + wake, takes);
         let task = self.task(id);
-        task.anatomy.add(Part::HostCompletion, takes);
+        task.anatomy.add(Part::HostCompletion, marked.since(now));
         task.stage = Stage::Woken;
-        self.timers.push(now + takes, Owner::Task(id));
+        self.timers.push(marked, Owner::Task(id));
     }
 
     /// The journal has committed the metadata that a task waited for. The commit began at `began`, and took `took`.

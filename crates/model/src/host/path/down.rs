@@ -61,8 +61,9 @@ impl<D: Device> HostPath<D> {
     #[inline(always)]
     fn submitted_here(&mut self, core: usize, now: Time, id: CommandId, thread: u16) -> bool {
         self.reach_drive(now, id);
+        let outstanding = &self.outstanding[id as usize];
         let thread = &mut self.threads[usize::from(thread)];
-        let after = thread.costs.after;
+        let after = thread.after(outstanding.to.mode, outstanding.command.batched);
         if after == Span::ZERO {
             return false;
         }

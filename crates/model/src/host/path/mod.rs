@@ -4,6 +4,7 @@
 //! Each part with state has its own module, and none of these modules depends on another:
 //! * `thread`: job threads
 //! * `cores`: the cores in use
+//! * `shares`: the order of threads that share a core
 //! * `queues`: the queues that cores share
 //! * `helpers`: helper threads
 //! * `kernel_threads`: kernel threads that poll submission queues
@@ -19,6 +20,7 @@ mod helpers;
 mod kernel_threads;
 mod polling;
 mod queues;
+mod shares;
 mod thread;
 mod timer;
 mod up;
@@ -127,6 +129,10 @@ impl<D: Device> HostPath<D> {
             Core::new(config.noise, stream)
         };
         let mut cores: Vec<Core> = used.iter().map(new_core).collect();
+        for (index, core) in cores.iter_mut().enumerate() {
+            let own = |thread: &&Thread| usize::from(thread.core) == index;
+            core.shared = threads.iter().filter(own).count() > 1;
+        }
         let monitor = config.hypervisor.as_ref();
         if let Some(monitor) = monitor {
             cores.push(Core::new(monitor.noise, Stream::new(seed, "monitor noise")));
@@ -255,6 +261,7 @@ impl<D: Device> HostPath<D> {
         } else if let Some(id) = state.to_submit.pop_front() {
             self.begin_submit(core, now, id)
         } else if let Some(id) = state.completions.reap() {
+            self.leaves_queue(core, id);
             self.begin_reap(core, now, id, Span::ZERO)
         } else if self.goes_to_sleep(core) {
             self.cores[core].thread = NOBODY;
@@ -388,7 +395,7 @@ impl<D: Device> HostPath<D> {
             Work::Submit(id) => return self.submitted(core, now, id),
             Work::Lock(id) => return self.submitted_behind_lock(core, now, id),
             Work::Down(id) => self.carried_down(now, id),
-            Work::Interrupt(count) => self.cores[core].completions.take_up(count as usize),
+            Work::Interrupt(count) => self.interrupt_ended(core, count as usize),
             Work::Reap(id) => return self.reaped(core, now, id, done),
             Work::Up(id) => self.tell_guest(now, id, done),
         }
@@ -484,6 +491,7 @@ impl<D: Device> Device for HostPath<D> {
         let back = self.device.power_cut(now, lost);
         self.device_next = self.device.next_event();
         self.cores.clear(now, back);
+        self.forget_found();
         self.queues.clear(now);
         self.helpers.clear(helpers_of(&self.threads));
         self.kernel_threads.clear(now);

@@ -36,6 +36,8 @@ pub(super) struct Thread {
     submit: Span,
     per_page: Span,
     system_call: Span,
+    /// Entering the kernel to poll for a completion, if the thread does: io_uring_setup(2) requires it for polled rings.
+    poll_entry: Span,
     /// The thread's own additional time for an I/O to a file.
     file: Span,
     /// The thread's own time for a result, and whether that is system time: 0 no, 1 yes.
@@ -43,6 +45,8 @@ pub(super) struct Thread {
     pub(super) reap_mode: usize,
     /// CPU time in user and system mode.
     pub(super) cpu: [Span; 2],
+    /// Number of its completions that were found and that it has not reaped; counted only on shared cores.
+    pub(super) found: u32,
 }
 
 impl Thread {
@@ -67,10 +71,15 @@ impl Thread {
             submit: costs.submit,
             per_page: host.per_page,
             system_call: costs.system_call,
+            poll_entry: match config.engine.has_rings() {
+                true => costs.system_call,
+                false => Span::ZERO,
+            },
             file: Span::ZERO,
             reap: costs.reap,
             reap_mode: usize::from(!user),
             cpu: [Span::ZERO; 2],
+            found: 0,
         };
         let Some(polled) = polled else {
             return thread;
@@ -98,6 +107,16 @@ impl Thread {
     #[inline]
     pub(super) fn mode(&self, high_priority: bool) -> CompletionMode {
         self.modes[usize::from(high_priority)]
+    }
+
+    /// Returns the thread's own time after the doorbell, before it waits. A batch shares the system call that polls for
+    /// its completions.
+    #[inline]
+    pub(super) fn after(&self, mode: CompletionMode, batched: bool) -> Span {
+        if mode == CompletionMode::Interrupt || batched {
+            return self.costs.after;
+        }
+        self.costs.after + self.poll_entry
     }
 
     /// Returns the thread's own time for a submission of `pages` pages.

@@ -123,9 +123,13 @@ pub struct Cores {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Controller {
-    /// Controller time per read command, and per sense beyond a command's first. A command that finds all its data read
-    /// ahead has paid for one sense of the read-ahead.
+    /// Controller time per read command, with its first sense. A command that finds all its data read ahead has paid
+    /// for one sense of the read-ahead.
     pub per_read: Span,
+    /// Controller time per sense beyond a command's first, including those of read-ahead and of the map; `None`: as
+    /// long as for a command.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub per_read_unit: Option<Span>,
     /// Controller time per write command.
     pub per_write: Span,
     /// Controller time per 4 KiB unit of a write beyond its first.
@@ -165,6 +169,12 @@ pub struct Controller {
 }
 
 impl Controller {
+    /// Returns the controller time of a sense beyond a command's first.
+    #[inline]
+    pub(super) fn per_further_sense(&self) -> Span {
+        self.per_read_unit.unwrap_or(self.per_read)
+    }
+
     /// Returns the picoseconds per byte of written data over the link.
     #[inline]
     pub(super) fn write_ps_per_byte(&self) -> u64 {

@@ -58,6 +58,7 @@ pub(crate) fn small() -> NandConfig {
         },
         controller: Controller {
             per_read: Span::from_ns(1500),
+            per_read_unit: None,
             per_write: Span::from_ns(2000),
             per_write_unit: Span::from_ns(300),
             issue_interval: Span::ZERO,

@@ -65,6 +65,7 @@ const fn section(engine: Engine) -> &'static str {
         Engine::PosixAio => "posixaio",
         Engine::IoUring => "io_uring",
         Engine::UserSpace => "user-space",
+        Engine::IoUringCmd => "io_uring_cmd",
     }
 }
 

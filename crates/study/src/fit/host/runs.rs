@@ -175,8 +175,9 @@ fn one_engine(origin: &str, name: &str, jobs: &[Job]) -> Result<(), Problems> {
             help,
         ));
     }
-    if jobs.iter().any(|job| job.engine == Engine::UserSpace) {
-        let what = "a user-space driver cannot use a null device of Linux";
+    let bypasses = |job: &Job| matches!(job.engine, Engine::UserSpace | Engine::IoUringCmd);
+    if jobs.iter().any(bypasses) {
+        let what = "a null device of Linux accepts neither user-space drivers nor NVMe commands";
         return Err(refused(
             origin,
             name,

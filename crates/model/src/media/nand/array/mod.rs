@@ -54,12 +54,18 @@ pub(super) struct Array {
     timing: Timing,
     durations: Durations,
     refresh: Option<Refresh>,
+    /// Whether reads of the page in a die's register go first: if the first fill is striped in parts of pages, units
+    /// of one page belong to many commands.
+    page_first: bool,
     channels: Vec<Channel>,
     dies: Vec<DieState>,
     resting: Resting,
     senses: Senses,
     counts: ArrayCounts,
 }
+
+/// Number of waiting reads of a die that are searched for those of the page in its register (assumed).
+const LOOKED_AT: usize = 64;
 
 /// Returns when the first refresh of each die is due.
 pub(super) fn first_refreshes(
@@ -94,6 +100,7 @@ impl Array {
             timing: timing.clone(),
             durations: Durations::new(config, shape, random),
             refresh: config.refresh.clone(),
+            page_first: config.geometry.stripe != 0,
             channels: vec![channel; shape.channels as usize],
             dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
             resting: Resting::all(shape.dies),
@@ -533,15 +540,24 @@ impl Array {
         state.loading.is_some()
     }
 
-    /// Removes and returns the read that has waited longest. If there is none and no operation is interrupted, takes a
-    /// read-ahead sense.
+    /// Removes and returns the read that has waited longest, or one of the page in the register if those go first. If
+    /// there is none and no operation is interrupted, takes a read-ahead sense.
     fn next_read(
         &mut self,
         now: Time,
         die: Die,
         wanted: impl Fn(SenseId, &Sense) -> bool,
     ) -> Option<SenseId> {
+        let same_page = match self.page_first {
+            true => self.waits_for_register(die),
+            false => None,
+        };
         let state = &mut self.dies[die.index()];
+        if let Some(id) = same_page {
+            state.reads.remove(&mut self.senses, id);
+            self.senses[id].times.waited_until(state.causes(now));
+            return Some(id);
+        }
         if let Some(id) = state.reads.pop(&self.senses) {
             self.senses[id].times.waited_until(state.causes(now));
             return Some(id);
@@ -550,6 +566,18 @@ impl Array {
             return None;
         }
         self.senses.pop_wanted(&mut state.ahead, wanted)
+    }
+
+    /// Returns a waiting read of the page in the die's register, among those that have waited longest.
+    #[inline(never)]
+    fn waits_for_register(&self, die: Die) -> Option<SenseId> {
+        let state = &self.dies[die.index()];
+        let page = state.register?;
+        let mut waiting = state.reads.iter(&self.senses).take(LOOKED_AT);
+        waiting.find(|&id| {
+            let sense = &self.senses[id];
+            !matches!(sense.purpose, Purpose::Map(_)) && self.by.page_at(sense.slot) == page
+        })
     }
 
     pub(super) fn counts(&self) -> ArrayCounts {

@@ -214,6 +214,11 @@ impl SenseQueue {
         Some(id)
     }
 
+    /// Returns the waiting senses, the first to be served first.
+    pub(super) fn iter<'a>(&self, senses: &'a Senses) -> impl Iterator<Item = SenseId> + 'a {
+        core::iter::successors(self.first, |&id| senses[id].next)
+    }
+
     /// Removes a sense at any position: the number of read-ahead senses of a stream at one die is small.
     pub(crate) fn remove(&mut self, senses: &mut Senses, id: SenseId) {
         let (mut before, mut at) = (None, self.first);

@@ -433,7 +433,7 @@ impl Front {
     /// Books the controller for a sense beyond a command's first; returns when it leaves the controller.
     #[inline]
     pub(super) fn book_sense(&mut self, now: Time) -> Time {
-        self.controller.book(now, self.config.per_read).1
+        self.controller.book(now, self.config.per_further_sense()).1
     }
 
     /// The first sense of a command, from this segment, is wanted; returns when its core has processed it.

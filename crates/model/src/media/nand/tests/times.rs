@@ -86,6 +86,29 @@ fn cores_bound_reads_of_the_medium_and_nothing_else() {
 }
 
 #[test]
+fn senses_beyond_the_first_of_a_command_take_their_own_controller_time() {
+    // On a randomly overwritten drive, the four units of 16 KiB are four senses. The controller limits their rate.
+    let commands = |further: Option<u64>| {
+        let mut config = small();
+        config.controller.per_read = Span::from_us(20);
+        config.controller.per_read_unit = further.map(Span::from_us);
+        let groups = pages(&config) / 4;
+        let mut drive = Nand::new(config, Precondition::Steady, 1);
+        let mut random = Stream::new(5, "reads");
+        let read = move |id, _| Command::read(id, random.below(groups) * 16_384, 16_384);
+        let mut load = Closed::new(64, 5_000, read);
+        let end = run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        5_000.0 / end.seconds()
+    };
+    for further in [5, 10, 20] {
+        let most = 1e6 / (20 + 3 * further) as f64;
+        let share = commands(Some(further)) / most;
+        assert!((0.97..=1.01).contains(&share), "{further} us: {share}");
+    }
+    assert_eq!(commands(None), commands(Some(20)));
+}
+
+#[test]
 fn lower_and_upper_pages_take_their_own_times() {
     // Without capacitors a flush ends with the program; pages of the first die are written one after another.
     let program = |spread: f64| {

@@ -6,8 +6,8 @@ use model::host::{CompletionMode, Engine, EngineCosts, HostConfig, HostPath, Thr
 use model::media::ram::{Ram, RamConfig};
 use model::{Command, Completion, Span, Time};
 
-/// CPU time of one I/O: application, submission and reaping.
-const EACH: Span = Span::from_us(3);
+/// CPU time of one I/O: application, submission, interrupt and reaping.
+const EACH: Span = Span::from_ns(3100);
 
 fn host(threads: u16, engine: Engine) -> HostPath<Ram> {
     let costs = EngineCosts {
@@ -122,15 +122,14 @@ fn a_thread_that_sleeps_does_not_wait_for_all_busy_ones() {
             .collect();
         latencies.iter().sum::<f64>() / latencies.len() as f64
     };
-    // The busy threads wait for all 256 outstanding reads. The ninth thread gets its ninth of the core.
     let (busy, slept) = (
         mean_us(&|thread| thread < 8),
         mean_us(&|thread| thread == 8),
     );
-    assert!(
-        (0.8..1.1).contains(&(busy / (256.0 * EACH.us()))),
-        "{busy} us"
-    );
+    // The busy threads share eight ninths of the core and wait for all of their 256 reads.
+    let wanted = 256.0 * EACH.us() * 9.0 / 8.0;
+    assert!((0.9..1.1).contains(&(busy / wanted)), "{busy} us");
+    // In the order of arrival, the ninth thread would wait as long.
     assert!(slept < 12.0 * EACH.us(), "{slept} us");
 }
 
@@ -171,7 +170,7 @@ fn a_polled_ring_enters_the_kernel_to_reap() {
     ] {
         let each = each_ns(engine);
         assert!(
-            (wanted..wanted + 10.0).contains(&each),
+            (wanted - 10.0..wanted + 10.0).contains(&each),
             "{engine:?}: {each} ns"
         );
     }

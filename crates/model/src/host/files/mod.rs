@@ -7,11 +7,11 @@
 //! fdatasync needs metadata only if a page was written for the first time (its extent is then marked as written, or the
 //! file has grown). fsync also needs metadata if the time of the last change has advanced. Direct I/O to a file costs
 //! some additional CPU time. A direct write to blocks that are allocated but were never written waits until its extent
-//! is marked as written (converted): a kernel thread does that after the write, for one write of a file at a time.
+//! is marked as written (converted). A kernel thread does that after the write, for one write of a file at a time.
 //!
 //! Not modelled: reads through the page cache, write-back before a sync, the limit of dirty pages, fragmented
-//! allocation, a full journal that must be checkpointed, files of one file system that wait for each other, and threads
-//! that share a file. Each file has one thread.
+//! allocation, and a full journal that must be checkpointed. Each file has one thread, and files of one file system do
+//! not wait for each other.
 //!
 //! Source: Linux, Documentation/filesystems/ext4/journal.rst, Documentation/block/writeback_cache_control.rst,
 //! fs/ext4/fsync.c, fs/jbd2/commit.c, fs/xfs/xfs_log.c. Assumed values are in `[files]` of a host and in `journal`.

@@ -63,7 +63,7 @@ impl<D: Device> HostPath<D> {
         self.reach_drive(now, id);
         let outstanding = &self.outstanding[id as usize];
         let thread = &mut self.threads[usize::from(thread)];
-        let after = thread.after(outstanding.to.mode, outstanding.command.batched);
+        let after = thread.work_after(outstanding.to.mode, outstanding.command.batched);
         if after == Span::ZERO {
             return false;
         }

@@ -1,10 +1,10 @@
 //! Threads that share a core: a thread that slept goes before those that have used more CPU time.
 //!
-//! Linux's scheduler gives the core to the runnable thread that has used the smallest share of it, so a thread that
-//! sleeps most of the time runs soon after it wakes, however many others are runnable. Here, a completion that an
-//! interrupt finds for a thread without other found completions (the thread slept) goes before the completions of
-//! other threads if its thread has used no more CPU time than the next of those. Otherwise, and among threads that
-//! slept, completions are in the order of arrival. A core with one thread is not affected.
+//! Linux's scheduler gives the core to the runnable thread that has used the smallest share of it. A thread that sleeps
+//! most of the time therefore runs soon after it wakes, however many others are runnable. Here, a thread slept if it has
+//! no found completion when an interrupt finds one for it. That completion goes first if its thread has used no more CPU
+//! time than the next of the other threads. Otherwise, and among threads that slept, completions are in the order of
+//! arrival. A core with one thread is not affected.
 //!
 //! Not modelled: weights (nice), a limit on the credit of a long sleep, preemption of work that has started, and load
 //! balancing: threads stay on their cores. No published row has such a load, so this is assumed. Source: Linux,

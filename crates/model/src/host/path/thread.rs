@@ -112,7 +112,7 @@ impl Thread {
     /// Returns the thread's own time after the doorbell, before it waits. A batch shares the system call that polls for
     /// its completions.
     #[inline]
-    pub(super) fn after(&self, mode: CompletionMode, batched: bool) -> Span {
+    pub(super) fn work_after(&self, mode: CompletionMode, batched: bool) -> Span {
         if mode == CompletionMode::Interrupt || batched {
             return self.costs.after;
         }

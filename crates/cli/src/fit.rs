@@ -149,7 +149,7 @@ impl Args {
         if problems.0.is_empty() && !self.force {
             let there = outputs.iter().filter(|(_, path)| path.is_file());
             problems.0.extend(there.map(|(option, path)| {
-                let what = format!("{option} {}: is there already", path.display());
+                let what = format!("{option} {}: exists already", path.display());
                 on_command_line(what, "add --force to replace it, or name another file")
             }));
         }

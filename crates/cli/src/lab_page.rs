@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     inputs.extend(args.job.as_deref());
     let unwritable = output::problems(&[("--output", &args.output)], &inputs);
     if unwritable.0.is_empty() && args.output.is_file() && !args.force {
-        let what = format!("--output {}: is there already", args.output.display());
+        let what = format!("--output {}: exists already", args.output.display());
         let help = "add --force to replace it, or name another file";
         problems.0.push(on_command_line(what, help));
     }

@@ -19,12 +19,12 @@ use crate::stop::AtOnce;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  drivelab refit                                 all of the catalogue's fits again
-  drivelab refit --check                         do their values stand? exit code 3 if not
+  drivelab refit                                 repeat all fits of the catalogue
+  drivelab refit --check                         check that their values hold; exit code 3 if not
   drivelab refit p4800x-375                      those of one drive and its family
   drivelab refit --only nand/950pro-256          those of one file of the catalogue
   drivelab refit --free host.monitor.noise.mean --write catalogue
-  drivelab refit --sensitivity                   which row a figure moves most
+  drivelab refit --sensitivity                   the row that each figure affects most
 
 To fit a drive that you have measured: drivelab fit.")]
 pub(crate) struct Args {

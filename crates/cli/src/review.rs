@@ -278,7 +278,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
         problems.0.push(on_command_line(what, help));
     }
     if let Some(folder) = args.jobs_out.as_deref().filter(|it| it.exists()) {
-        let what = format!("--jobs-out {}: is there already", folder.display());
+        let what = format!("--jobs-out {}: exists already", folder.display());
         let help = "name a folder that is not";
         problems.0.push(on_command_line(what, help));
     }
@@ -404,7 +404,7 @@ fn of_others(args: &Args) -> Option<Problem> {
                 args.output.display(),
                 listed(&of_others)
             ),
-            "name another file, or say --force",
+            "name another file, or use --force",
         )
     })
 }

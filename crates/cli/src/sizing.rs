@@ -221,7 +221,7 @@ fn behind<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
     if stray {
         problems.0.push(on_command_line(
             format!("size {place}: {other} is of another place"),
-            format!("{option} says what is behind it"),
+            format!("{option} names the drives below it"),
         ));
     }
     if given.is_none() {

@@ -292,7 +292,7 @@ fn without_traces(set: JobSet) -> Result<JobSet, Problems> {
         origin: JOB_FILE.into(),
         place: Place::Whole,
         what: format!(
-            "job `{}`: `read_iolog` plays a file, and a page reads none",
+            "job `{}`: `read_iolog` replays a file, and a page cannot read files",
             job.name
         ),
         help: Some(String::from(

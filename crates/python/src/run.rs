@@ -285,7 +285,7 @@ fn pace(trace: &Trace, speed: Option<f64>, depth: Option<u32>) -> Result<Pace, P
         (Some(_), None) => Err(of_argument("depth: no queue depth", "from 1 to 65535")),
         (None, Some(_)) if !trace.timed => Err(of_argument(
             "speed: the trace has no times",
-            "depth says how fast it is replayed",
+            "use depth to set how fast it is replayed",
         )),
         (None, Some(speed)) if SPEEDS.contains(&speed) => Ok(Pace::Recorded(speed)),
         (None, Some(_)) => {

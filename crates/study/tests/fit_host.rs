@@ -200,7 +200,7 @@ fn results_that_say_nothing_of_a_host_are_refused() {
         (
             "device_time=0us",
             "my run",
-            "nothing says what its device takes",
+            "the latency of its device is unknown",
         ),
         ("device_time=0us", "device_time=soon", "device_time=soon"),
         (

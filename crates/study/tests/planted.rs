@@ -47,7 +47,7 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
         Bug::RecoversUnmarked => (mirrors, "again in recovery", 1000),
         Bug::AcceptsOldCopies => (stripe, "an old copy", 4000),
         Bug::ServesBehind => (alike, "cannot read its labels, ", 4000),
-        Bug::AcceptsSplitBrain => (alike, "live without each other", 4000),
+        Bug::AcceptsSplitBrain => (alike, "diverge", 4000),
         Bug::ReadsPastTheBuffer | Bug::MergesPastTheBuffer | Bug::BelievesOldSuperblock => {
             (ring, "power cut", 20_000)
         }

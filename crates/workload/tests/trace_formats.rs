@@ -395,7 +395,7 @@ error: t: could be mqsim or disksim: the content cannot tell, and they mean diff
 error: t: is in no format that is known; its first line is `hello, world`
   help: name the format with --format: vscsi, mqsim, ssdsim, disksim, msr, systor, tencent, alicloud, fiu, meta, google, spc, blktrace, blkparse, ftrace, biosnoop, iolog, csv; or say by --columns which column is what
 error: t: is empty
-error: t: is compressed with zstd, which is not read
+error: t: is compressed with zstd, which is not supported
   help: decompress it first; gzip and xz are read as they are
 error: t: is a tar archive, not a trace
   help: unpack it first (tar -xf)

@@ -166,7 +166,7 @@ fn bccs_biosnoop_is_read() {
     let bpftrace = "TIME(ms)     DISK    COMM             PID    LAT(ms)\n611          nvme0n1 bash             4179        10\n";
     let refused = read(bpftrace.as_bytes(), &Options::default()).expect_err("no sectors");
     insta::assert_snapshot!(refused, @r"
-    error: t:1: the output of this biosnoop does not say what was asked for (SECTOR and BYTES), as bpftrace's does not
+    error: t:1: the output of this biosnoop has no columns SECTOR and BYTES (that of bpftrace has none)
       help: biosnoop of bcc (biosnoop-bpfcc) or of libbpf-tools says it
     ");
 }
@@ -257,7 +257,7 @@ fn any_text_is_read_by_its_columns() {
     );
     insta::assert_snapshot!(refused.expect_err("no word"), @r"
     error: t:1: column 2 (op) is `7`, not a word such as R, write, trim or flush
-      help: read=0 in --columns says that 0 is a read, and all else a write
+      help: read=0 in --columns means that 0 is a read, and any other value a write
     ");
 }
 

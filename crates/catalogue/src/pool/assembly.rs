@@ -153,7 +153,7 @@ impl<'a> Assembly<'a> {
     fn add(&mut self, name: String, at: At, what: What) {
         if self.things.iter().any(|thing| thing.name == name) {
             let help = "members, slices and tiers need names of their own";
-            self.wrong(&at, format!("`{name}` is there twice"), help);
+            self.wrong(&at, format!("`{name}` is defined twice"), help);
             return;
         }
         self.things.push(Thing {

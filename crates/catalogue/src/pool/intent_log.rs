@@ -34,7 +34,11 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     let keys = &mut tier.keys;
     let record = keys.bytes("record", 4 * KIB..=1024 * KIB, 128 * KIB);
     if !record.is_power_of_two() {
-        keys.problem("record", "a record is a power of two", "such as `128 KiB`");
+        keys.problem(
+            "record",
+            "a record must be a power of two",
+            "such as `128 KiB`",
+        );
     }
     let block = keys.bytes("zil_maxblocksize", 8 * KIB..=128 * KIB, 128 * KIB);
     if !block.is_multiple_of(4 * KIB) {

@@ -5,7 +5,10 @@
 //! plainly, as on the command line, counts as assumed. On a problem a getter records the problem and returns the
 //! default. Dropping the cursor reports the keys that no getter has read.
 
-#![allow(dead_code, reason = "the kinds that need most of it come one by one")]
+#![allow(
+    dead_code,
+    reason = "tier kinds that use most of the settings are listed separately"
+)]
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

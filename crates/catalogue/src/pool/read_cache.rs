@@ -130,7 +130,7 @@ fn feed(keys: &mut Keys<'_>, like: Option<Feed>, line: u64) -> Option<Feed> {
     }
     let known = like.unwrap_or(L2ARC);
     if memory < line {
-        keys.problem("memory", "it does not hold one line", "0 is none");
+        keys.problem("memory", "it is smaller than one line", "0 is none");
     }
     let times = Span::from_us(1)..=Span::from_ms(86_400_000);
     Some(Feed {

@@ -154,7 +154,7 @@ fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> 
     if (slots > 0) != (after > Span::ZERO) {
         keys.problem(
             "commit_blocks",
-            "a commit needs `commit_time`, too, and that needs this",
+            "a commit requires this key and `commit_time`",
             "write both, or 0 for both",
         );
     } else if slots > 0 && durability == Durability::Ack {

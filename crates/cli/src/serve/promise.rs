@@ -68,7 +68,7 @@ fn line(name: &str, model: Span, speed: f64, transport: Transport, floor: &Floor
     } else {
         let advice = match slower(model, asleep) {
             Some(speed) => {
-                format!("--speed {speed} or slower with --compensate would be in time")
+                format!("use --speed {speed} or slower with --compensate to reply in time")
             }
             None => String::from("no --speed is slow enough"),
         };

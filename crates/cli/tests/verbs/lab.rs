@@ -16,7 +16,7 @@ fn a_page_that_is_there_stays() {
     let output = drivelab_in(folder.path(), &["lab"]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("lab.html: is there already"), "{told}");
+    assert!(told.contains("lab.html: exists already"), "{told}");
     assert!(told.contains("--force"), "{told}");
     assert_eq!(fs::read_to_string(&page).expect("it is there"), "mine");
 }

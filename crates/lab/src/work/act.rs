@@ -31,7 +31,7 @@ pub(crate) fn run(
         return Err(Problems::whole(machine.name(), what));
     }
     let Some(costs) = machine.costs() else {
-        let what = "the host does not say what Aerospike's test costs there";
+        let what = "the host has no [act] section with the CPU time of Aerospike's test";
         return Err(Problems::whole(machine.name(), what));
     };
     let act = Act::new(

@@ -95,7 +95,7 @@ pub(super) fn connect(socket: Socket, export: &str, job: &Job) -> Result<(Pipe, 
         }
     }
     let session = Export {
-        bytes: bytes.ok_or("the server does not say how large the export is")?,
+        bytes: bytes.ok_or("the server does not report the size of the export")?,
         length: job.block,
         write: job.pattern.writes(),
         head: Vec::with_capacity(REPLY),

@@ -71,7 +71,7 @@ impl Service for AsSubsystem {
         if drive.is_by_member() && self.options.full {
             let name = drive.name();
             return Err(on_command_line(
-                format!("{name}: a pool that keeps its data by member has one namespace and one format"),
+                format!("{name}: a pool that stores its data by member has one namespace and one format"),
                 "serve it without --controller full",
             ));
         }

@@ -125,7 +125,7 @@ impl Served {
             }
             if recorder.written + recorder.writer.bytes.len() as u64 > recorder.limit {
                 return Err(io::Error::other(
-                    "what the drive stores already is larger than --log-limit",
+                    "the data that the drive already stores is larger than --log-limit",
                 ));
             }
             recorder.save()?;

@@ -42,7 +42,7 @@ impl Refusal {
     );
     /// A composition of members cannot change the sizes of its members.
     pub const OF_MEMBERS: Refusal = Refusal::Unsupported(
-        "the spare area of a pool is that of its members: set it before they are put together",
+        "a pool has no spare area of its own: set that of its members before they are combined",
     );
     /// No drive works with this much over-provisioning.
     pub const NO_OVERPROVISION: Refusal =

@@ -307,7 +307,7 @@ impl<M: Medium> PoolConfig<M> {
         for (tier, count) in self.tiers.iter().zip(&above) {
             if *count != 1 {
                 problems.push(format!(
-                    "{} is in {count} places, and should be in one",
+                    "{} is used in {count} places, but must be used in one",
                     tier.name
                 ));
             }

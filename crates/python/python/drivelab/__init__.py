@@ -509,7 +509,7 @@ class Answer(_Tabular):
 def _written(path, text, force=True):
     path = _Path(path)
     if path.exists() and not force:
-        raise InputError(f"{path}: is there already: force=True replaces it")
+        raise InputError(f"{path}: exists already: force=True replaces it")
     path.write_text(text, encoding="utf-8")
     return path
 

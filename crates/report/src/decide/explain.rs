@@ -130,7 +130,7 @@ fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
     let asked = &model.as_asked;
     if model.as_asked_agrees {
         return Some(format!(
-            "The model does {} as asked, so no hidden cause is needed.",
+            "The model reaches {} with the given options, so no other cause is needed.",
             count(asked.iops)
         ));
     }

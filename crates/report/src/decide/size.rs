@@ -232,9 +232,9 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     for answer in answers {
         if let Some(rate) = answer.logged_mb_s {
             let text = format!(
-                "{}: {} logs {}. A log is never full if each block finds room on it. IOPS do not \
-                 tell: the disks of main set the pace, differently in each group and with each seed, and a log that is \
-                 full now and then holds writers back for them.",
+                "{}: {} logs {}. A log counts as never full if there is space for each block when it is written. IOPS do \
+                 not show this: the disks of main limit the rate, differently in each group and with each seed, and a \
+                 log that is sometimes full only delays writers until those disks catch up.",
                 answer.drive,
                 answer.load.source,
                 megabytes_a_second(rate)

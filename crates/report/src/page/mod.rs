@@ -62,7 +62,7 @@ pub fn html(review: &Review) -> String {
         (facts::header(review, &title, &lead(review)))
         (contents(review, &shown))
         noscript {
-            p class="standfirst noscript" { "Charts need scripts; words, facts and jobs do not." }
+            p class="standfirst noscript" { "Charts need JavaScript; text, facts and jobs do not." }
         }
         (chapters(review, &shown))
         (data("review-data", &page_json(review)))

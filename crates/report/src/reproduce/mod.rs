@@ -196,8 +196,8 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
     };
     say(
         "",
-        "Errors are absolute, of predicted rows that are judged by a number. Rows of the catalogue alone (no run) and \
-         fitted rows are not in them.",
+        "Errors are absolute errors of predicted rows that are judged by a number. Fitted rows, and rows of the \
+         catalogue alone (no run), are not included.",
     );
     say(
         "",

@@ -124,7 +124,7 @@ fn errors(reproduction: &Reproduction) -> Markup {
     }
     html! {
         section class="chapter" id="errors" {
-            h2 { "How far predictions are off" }
+            h2 { "Errors of predictions" }
             p class="about" {
                 "Each step is one predicted figure. A fitted row says nothing here: a parameter was set so that it agrees."
             }

@@ -144,7 +144,7 @@ fn refusal(job: &Job) -> Option<&'static str> {
             Some("has a rate of its own; leave out --rate, or `rate` and `rate_iops` of the job")
         }
         _ if job.iolog.is_some() || job.records.is_some() => {
-            Some("plays a log of I/Os, which has a pace of its own")
+            Some("replays a log of I/Os with recorded times")
         }
         _ => None,
     }

@@ -206,11 +206,11 @@ fn refused(origin: &str, what: String) -> Problems {
 
 fn of_fio(origin: &str, mut root: Value, unlike: &[String]) -> Result<Entries, Problems> {
     if !root.is_object() {
-        return Err(refused(origin, "there is no `jobs` in it".into()));
+        return Err(refused(origin, "it contains no `jobs`".into()));
     }
     let jobs = documents::jobs(&mut root);
     if jobs.is_empty() {
-        return Err(refused(origin, "there is no `jobs` in it".into()));
+        return Err(refused(origin, "it contains no `jobs`".into()));
     }
     let key = |job: &Value| {
         let address = (job["hostname"].clone(), job["port"].clone());

@@ -358,7 +358,7 @@ impl Supports {
                 (Grade::YourFit, None, sheet.fit.clone().unwrap_or_default())
             }
             _ if self.sources.is_empty() => {
-                let text = "`drivelab reproduce --support` has not written what the ledger finds";
+                let text = "ledger/support.json is out of date: run `drivelab reproduce --support`";
                 (Grade::Unknown, None, text.into())
             }
             (own, _) if sheet.pool.is_some() && own.is_none_or(|it| it.predicted == 0) => {

@@ -205,7 +205,7 @@ impl Fault {
                 format!("{} misses a life, {} the next", name(one), name(two))
             }
             Fault::Split(one, two) => {
-                format!("{} and {} live without each other", name(one), name(two))
+                format!("{} and {} diverge", name(one), name(two))
             }
             Fault::ReturnsThenDies(one, two) => {
                 format!("{} is away for a time, then {} dies", name(one), name(two))

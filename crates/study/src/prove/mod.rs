@@ -271,7 +271,7 @@ fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Cou
     }
     for &member in &case.absent {
         program.push(format!(
-            "{} is not there any more",
+            "{} no longer exists",
             world.names[usize::from(member)]
         ));
     }

@@ -42,7 +42,7 @@ pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
     let hypercube = hypercube(&page, &mut root, &axes);
     if points.is_some() && hypercube.is_some() {
         let what = "both [[point]] and [latin_hypercube]";
-        page.wrong(alone, what, "points are listed or drawn, not both");
+        page.wrong(alone, what, "points can be listed or drawn, but not both");
     }
     drop(root);
     let points = points.or(hypercube);
@@ -110,7 +110,7 @@ fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis>
     let mut take = |what: What, choices: Option<Vec<Choice>>| {
         if let Some(choices) = choices.filter(|choices| !choices.is_empty()) {
             if let (false, [_, second, ..]) = (lists, &choices[..]) {
-                let what = format!("{}: a point has one value", what.name());
+                let what = format!("{}: a point must have one value", what.name());
                 page.wrong(second.at.clone(), what, "write more points");
             }
             twice(page, &what, &choices);

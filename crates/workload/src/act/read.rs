@@ -147,7 +147,7 @@ impl<'a> ConfigReader<'a> {
         };
         if let Some(((line, key), why)) = wrong {
             let version = if SERVICE.contains(&key) { 6 } else { 3 };
-            let what = format!("{key}: a key of version {version}, but {why}");
+            let what = format!("{key}: is a key of version {version}, but {why}");
             found.push((
                 line,
                 what,

@@ -193,7 +193,7 @@ impl Settings {
             }
             if random && self.job.percentage_random != [100; 3] {
                 notes.push(
-                    "bs_is_seq_rand: all I/O of a random job has the random size here".into(),
+                    "bs_is_seq_rand: in the simulation, all I/O of a random job has the random size".into(),
                 );
             }
         }

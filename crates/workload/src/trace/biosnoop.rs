@@ -17,7 +17,7 @@ use super::{Fault, Format, blkparse, input::Input};
 pub(super) const FORMAT: Format = Format {
     name: "biosnoop",
     title: "biosnoop's output",
-    about: "what bcc's and libbpf-tools' biosnoop print, with response times",
+    about: "output of biosnoop (bcc or libbpf-tools), with response times",
     looks: |head| head.lines.iter().take(3).any(|line| is_heading(line)),
     read,
 };
@@ -38,7 +38,7 @@ fn after_name(heading: &[u8]) -> Result<usize, &'static str> {
     match (names.position("COMM"), names.position("SECTOR")) {
         (Some(1), Some(5)) if names.position("BYTES") == Some(6) => Ok(names.count() - 2),
         _ => Err(
-            "the output of this biosnoop does not say what was asked for (SECTOR and BYTES), as bpftrace's does not",
+            "the output of this biosnoop has no columns SECTOR and BYTES (that of bpftrace has none)",
         ),
     }
 }

@@ -175,7 +175,7 @@ impl Columns {
             Some(b't' | b'd' | b'u') => Ok(Op::Deallocate),
             _ => Err(fields
                 .wrong(self.op, "op", "a word such as R, write, trim or flush")
-                .help("read=0 in --columns says that 0 is a read, and all else a write")),
+                .help("read=0 in --columns means that 0 is a read, and any other value a write")),
         }
     }
 

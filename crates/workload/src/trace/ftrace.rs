@@ -67,7 +67,9 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         }
         let Some((event, before, after)) = event_of(text) else {
             if !text.is_empty() {
-                requests.note("lines that are no block_rq_issue, complete or requeue");
+                requests.note(
+                    "lines other than block_rq_issue, block_rq_complete and block_rq_requeue",
+                );
             }
             continue;
         };

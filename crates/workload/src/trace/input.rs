@@ -71,7 +71,10 @@ fn unxzed(raw: Input<'_>) -> Result<Input<'_>, Fault> {
 
 #[cfg(not(feature = "compression"))]
 fn gunzipped(_: Input<'_>) -> Result<Input<'_>, Fault> {
-    Err(Fault::whole("is compressed, and nothing is decompressed here").help("decompress it first"))
+    Err(
+        Fault::whole("is compressed, and this input cannot be decompressed")
+            .help("decompress it first"),
+    )
 }
 
 #[cfg(not(feature = "compression"))]
@@ -85,10 +88,10 @@ impl<'a> Input<'a> {
         let head = raw.head();
         for (magic, name) in NOT_READ {
             if head.starts_with(magic) {
-                return Err(
-                    Fault::whole(format!("is compressed with {name}, which is not read"))
-                        .help("decompress it first; gzip and xz are read as they are"),
-                );
+                return Err(Fault::whole(format!(
+                    "is compressed with {name}, which is not supported"
+                ))
+                .help("decompress it first; gzip and xz are read as they are"));
             }
         }
         let (gzip, xz) = (head.starts_with(GZIP), head.starts_with(XZ));

@@ -339,7 +339,7 @@ impl Timing {
         );
         need(
             !self.program.eq(&Span::ZERO),
-            "the program time is not zero",
+            "the program time must be above zero",
         );
         need(!self.erase.eq(&Span::ZERO), "the erase time is not zero");
     }

@@ -184,7 +184,7 @@ impl Timing {
         );
         require(
             self.write_buffers > 0,
-            "there must be a buffer for a unit that is written",
+            "there must be at least one buffer for written units",
         );
         require(
             self.table_places > 0 && self.table_places <= MAX_TABLE_PLACES,
@@ -200,7 +200,7 @@ impl Timing {
         );
         require(
             self.read_spread <= Span::per_bytes(self.read_path_ps_per_byte, u64::from(UNIT)),
-            "no unit can take the read path in less than no time",
+            "the shortest time on the read path must not be negative",
         );
     }
 }

@@ -28,7 +28,7 @@ impl<C: Medium> Medium for Raid0Config<C> {
         let mut problems: Vec<String> = self.members.iter().flat_map(Medium::impossible).collect();
         if self.members.is_empty() || self.stripe == 0 || !self.stripe.is_multiple_of(512) {
             problems.push(String::from(
-                "a RAID-0 has members, and a stripe of whole sectors",
+                "a RAID-0 must have members, and a stripe of whole sectors",
             ));
         }
         problems

@@ -129,7 +129,7 @@ impl TierSettings for ReadCacheConfig {
                 || feed.headroom == 0)
         {
             problems.push(String::from(
-                "it is fed from memory that holds a line, now and then, with something",
+                "its feeder requires a memory of at least one line, an interval and an amount above zero",
             ));
         }
         match children {
@@ -138,7 +138,7 @@ impl TierSettings for ReadCacheConfig {
                     problems.push(String::from("its cache does not hold one line"));
                 }
                 if main / u64::from(self.line.max(1)) > u64::from(u32::MAX) {
-                    problems.push(String::from("what it caches has more than 2^32 lines"));
+                    problems.push(String::from("the main pool must have at most 2^32 lines"));
                 }
             }
             _ => problems.push(String::from(

@@ -298,7 +298,7 @@ fn words(causes: &[&str]) -> String {
 fn telling(causes: &[&str]) -> String {
     let mut said = Vec::new();
     if causes.contains(&"slc") || causes.contains(&"emptying") {
-        said.push("a cache is full after the same bytes at half the rate (rate=), and has room again after minutes of rest");
+        said.push("if a cache is the cause, it is full after the same number of bytes at half the rate (rate=), and has space again after idle minutes");
     }
     if causes.contains(&"collection") {
         said.push("a drive that was written over twice at random begins at the lower rate");

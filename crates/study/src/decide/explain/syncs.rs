@@ -138,7 +138,7 @@ pub(super) fn follows(jobs: &[Job], protected: Option<bool>) -> Vec<String> {
             "a drive with power-loss protection answers a flush from its buffer; this one has none",
         ),
         None => String::from(
-            "a drive with power-loss protection (PLP) answers a flush from its buffer; one without writes it out first",
+            "a drive with power-loss protection (PLP) completes a flush at once; a drive without PLP writes its buffer to the medium first",
         ),
     });
     all.push(String::from(

@@ -93,7 +93,7 @@ impl Busy {
         } else if (self.working_set as f64) < least {
             let least = bytes_decimal(least);
             let what = format!(
-                "the pool runs {stretch:.0} times smaller than it is, and needs {least} to tell anything"
+                "the pool runs {stretch:.0} times smaller, so a result requires at least {least}"
             );
             (what, "a larger --working-set")
         } else {

@@ -251,7 +251,7 @@ fn device_time(origin: &str, name: &str, jobs: &[Job]) -> Result<Span, Problems>
     for job in jobs {
         let words = job.reporting.description.as_deref().unwrap_or_default();
         let Some(time) = words.strip_prefix(DEVICE_TIME) else {
-            let what = "nothing says what its device takes for a command";
+            let what = "the latency of its device is unknown";
             return Err(refused(origin, name, what, help));
         };
         let time: Span = quantity(time).map_err(|wrong| {

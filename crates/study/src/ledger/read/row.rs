@@ -241,7 +241,11 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
         && uses.measurements.is_empty() != (evidence == Evidence::Catalogue)
     {
         let what = "`catalogue` is for metrics without a measurement, and only for those";
-        cursor.wrong("evidence", what, "a run is fitted or predicted");
+        cursor.wrong(
+            "evidence",
+            what,
+            "a row with a run must be fitted or predicted",
+        );
     }
     Some(evidence)
 }

@@ -35,7 +35,7 @@ impl Chapter for YourOwn {
             id: YOURS,
             title: "Your workloads",
             about: "The job files and traces given with the review, on drives in steady state. Their latency \
-                    distribution and latency breakdown are among the workloads of the charts under \u{201c}Tail latency\u{201d}.",
+                    distribution and breakdown are among the workloads of the charts under \u{201c}Tail latency\u{201d}.",
             charts: &[],
         }
     }

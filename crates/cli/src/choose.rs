@@ -72,8 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
     profile: Option<Profile>,
 
-    /// For a trace with addresses beyond the end of a drive: refuse does not choose the drive, wrap folds addresses
-    /// into it
+    /// For a trace with addresses beyond the end of a drive: refuse excludes the drive, wrap folds the addresses into
+    /// it
     #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
     beyond: BeyondArg,
 

@@ -19,7 +19,7 @@ Examples:
 
 For zsh, the folder must be in `fpath` before `compinit` runs.")]
 pub(crate) struct Args {
-    /// Shell that reads the completions
+    /// Shell to write completions for
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }

@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page: rates of all cases, and the latency breakdown next to the measurement
+    /// Also write a page: measured and simulated rates of all cases, and the latency breakdown
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -40,19 +40,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_values_t = fill::USED, value_parser = clap::value_parser!(u32).range(0..=100))]
     used: Vec<u32>,
 
-    /// Random writes instead of writes in order
+    /// Random instead of sequential writes
     #[arg(long)]
     random: bool,
 
-    /// Block size, as in fio [default: 1m, random 4k]
+    /// Block size, as in fio [default: 1m; 4k with --random]
     #[arg(long, value_name = "SIZE")]
     bs: Option<String>,
 
-    /// Writes in flight [default: 8, random 32]
+    /// Writes in flight [default: 8; 32 with --random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     iodepth: Option<u32>,
 
-    /// The host the drives are in: a name or the path of a TOML file
+    /// Host of the drives: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
@@ -67,11 +67,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: the rate over what has been written
+    /// Also write a CSV file: the rate by written volume
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page: the rate over what has been written
+    /// Also write a page: the rate by written volume
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -66,8 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "YEARS", value_parser = years)]
     years: Option<f64>,
 
-    /// SMART data of real drives, as JSON or text of smartctl or nvme-cli: the end of each at its own rate; - is
-    /// standard input
+    /// SMART data of real drives (JSON or text of smartctl or nvme-cli; - for standard input): lifetime of each at its
+    /// own write rate
     #[arg(long, value_name = "FILE", num_args = 1..,
         conflicts_with_all = ["arguments", "drives", "job", "trace", "load", "writes", "rw", "bs", "runtime", "host", "state",
             "figures", "power_limit", "lba_format", "percentage_used", "uptime", "overprovision", "fill", "age", "table",

@@ -42,9 +42,9 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", requires = "load", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) users: Option<u32>,
 
-    /// Maximum measured time per job; up to 20 times as long if a run completes few I/Os. Longer than the job file
-    /// specifies only for a named load; traces run whole [default: 500ms; 15s for pools with an intent log, which is
-    /// three transaction groups]
+    /// Maximum measured time per job; up to 20 times as long if a run completes few I/Os. Only named loads may run
+    /// longer than their job file specifies; traces run completely [default: 500ms; 15s for pools with an intent log,
+    /// which is three transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     pub(crate) runtime: Option<Span>,
 

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RW", default_value = "randrw")]
     rw: String,
 
-    /// Steps between mixes, percent of reads
+    /// Step between mixes, in percent of reads
     #[arg(long, value_name = "PERCENT", default_value_t = mix::STEP, value_parser = clap::value_parser!(u32).range(1..=100))]
     step: u32,
 
@@ -54,11 +54,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = mix::DEPTH, value_parser = clap::value_parser!(u32).range(2..=1024))]
     iodepth: u32,
 
-    /// Most threads that issue I/O [default: the cores of the host; in order one]
+    /// Maximum number of threads that issue I/O [default: the number of cores of the host; sequential: one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     numjobs: Option<u32>,
 
-    /// Another option of fio's jobs, such as size=20% or ioengine=io_uring; may be given several times
+    /// Another fio job option, such as size=20% or ioengine=io_uring; may be given several times
     #[arg(long = "fio", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
 
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
-    /// The drives' state at the start
+    /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     state: Begin,
 
@@ -85,11 +85,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each mix
+    /// Also write a CSV file with one line per mix
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a page: IOPS over the share of reads
+    /// Also write a page: IOPS by share of reads
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -44,15 +44,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = odds::REPLACED_AFTER, value_parser = odds::hours)]
     replace_after: f64,
 
-    /// Share of drives that fail in a year, of all drives or of one: 0.5%, or p4801x-100=0.2%; may be given several times
+    /// Annual failure rate of all drives or of one: 0.5%, or p4801x-100=0.2%; may be given several times
     #[arg(long, value_name = "[DRIVE=]PERCENT", value_parser = odds::share_of_drives)]
     afr: Vec<(Option<String>, f64)>,
 
-    /// How often the machine itself fails in a year, by power or a crash
+    /// Power failures and crashes of the machine per year
     #[arg(long, value_name = "N", default_value_t = odds::CRASHES, value_parser = odds::crashes)]
     crashes: f64,
 
-    /// The host on which a rebuild runs: a name or the path of a TOML file
+    /// Host on which a rebuild runs: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a CSV file: a line for each kind of drive in each pool
+    /// Also write a CSV file with one line per kind of drive in each pool
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HEX", conflicts_with = "fault")]
     replay: Option<String>,
 
-    /// Record each pool's result in this file, by the pool's shape
+    /// Record each pool's result in this file, identified by the pool's structure
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fault", "replay"])]
     record: Option<PathBuf>,
 

@@ -45,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long = "ledger", value_name = "FILE")]
     ledgers: Vec<PathBuf>,
 
-    /// Print, instead of the rows, the errors of the predicted rows next to those of the drive's data-sheet values
-    /// for latency, IOPS and bandwidth
+    /// Instead of the rows, compare the errors of the predictions with the errors of the data-sheet values (latency,
+    /// IOPS and bandwidth)
     #[arg(long)]
     against_sheet: bool,
 
@@ -62,8 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write how well published rows support each drive's model to this JSON file; ledger/support.json is built into
-    /// the program
+    /// Write the support level of each drive's model to this JSON file; ledger/support.json is built into the program
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sources", "rows"])]
     support: Option<PathBuf>,
 }

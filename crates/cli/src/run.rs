@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// Also write a CSV file of the run over time: I/Os, and the gauges of drives and tiers
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
-    /// Length of its intervals: an integer fraction of a second
+    /// Interval of --over-time; must divide one second evenly
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = part_of_a_second)]
     every: Span,
     /// Run only this section of the job files (with the global ones); may be given several times

@@ -109,7 +109,7 @@ pub(crate) struct Args {
     #[arg(long)]
     power_cut: bool,
 
-    /// Start a pool although one of its logs is missing, its stores are stale, or its shape is known to violate its
+    /// Start a pool although one of its logs is missing, its stores are stale, or its structure is known to violate its
     /// durability guarantee: missing data is lost permanently
     #[arg(long)]
     accept_loss: bool,

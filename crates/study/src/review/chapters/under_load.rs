@@ -155,12 +155,12 @@ impl Chapter for UnderLoad {
     fn rows(&self) -> &'static [Row] {
         const {
             &[
-                row::<0>("Rate-limited reads alone: p99.9, p99.99"),
-                row::<80>("Rate-limited reads, 80 % writes: p99.9, p99.99"),
-                row::<100>("Rate-limited reads, saturating writes: p99.9, p99.99"),
+                row::<0>("Reads without other load: p99.9, p99.99"),
+                row::<80>("Reads under 80 % writes: p99.9, p99.99"),
+                row::<100>("Reads under saturating writes: p99.9, p99.99"),
                 Row {
                     topic: Topic::Tails,
-                    name: "Rate-limited writes, 80 % writes: p99.9, p99.99",
+                    name: "Writes under 80 % writes: p99.9, p99.99",
                     value: |review, drive| tails(review, drive, 0.8, "write"),
                 },
             ]

@@ -185,7 +185,7 @@ fn all_problems_are_told_at_once_with_their_lines() {
         ..experiment("p4800x-375")
     };
     assert!(
-        asked(&trace).contains("a page reads none"),
+        asked(&trace).contains("a page cannot read files"),
         "{}",
         asked(&trace)
     );

@@ -183,7 +183,7 @@ fn a_mean_is_known_or_said_not_to_be() {
                 && finding.text.contains("P3700")
         })
     };
-    assert!(said("with four times the usual I/Os"));
+    assert!(said("which four times the usual I/Os"));
     assert!(said("Your jobs and traces are too short"));
 }
 

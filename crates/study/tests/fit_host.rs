@@ -157,7 +157,7 @@ fn a_known_host_is_found_again() {
         "# Made by drivelab fit from the host xeon-2017.",
         "# Fitted to the runs: libaio-4k-qd1, libaio-128k-qd1, libaio-4k-qd1-timer, libaio-4k-qd32,",
         "# Held out: libaio-64k-qd1,",
-        "# Not fitted: `engine.sync`, of which there is no run to fit to on a device",
+        "# Not fitted: `engine.sync`: no run for the fit uses it on a device",
     ] {
         assert!(fitted.toml.contains(part), "{part}: {}", fitted.toml);
     }
@@ -208,7 +208,7 @@ fn results_that_say_nothing_of_a_host_are_refused() {
             "device_time=5us",
             "I/Os at once on a device that takes time",
         ),
-        ("libaio", "spdk", "a driver in user space"),
+        ("libaio", "spdk", "a user-space driver"),
     ] {
         let changed = text.replace(from, to);
         assert_ne!(changed, text);

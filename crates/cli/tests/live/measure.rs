@@ -52,7 +52,7 @@ fn a_served_drive_is_filled_and_measured_until_it_is_steady() {
     let ended = run(&mut measure(&uri), limit);
     // On a busy machine, 100 ms per round may not reach steady state.
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.said);
-    assert!(ended.said.contains("goes on after"), "{}", ended.said);
+    assert!(ended.said.contains("continues after"), "{}", ended.said);
     let text = std::fs::read_to_string(folder.path("m.json")).expect("it was written");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(document["device"]["kind"], "nbd");
@@ -219,12 +219,12 @@ fn a_guests_drive_is_measured_by_its_serial_number() {
         kill -TERM $pid
         code=0; wait $pid || code=$?
         [ $code != 0 ] && [ $code != 3 ] || { cat second; die "stopped, and exit code $code"; }
-        has second "goes on after $before steps"
-        has second "the same command goes on"
+        has second "continues after $before steps"
+        has second "run the same command again to continue"
         code=0
         (measure) > third 2>&1 || code=$?
         [ $code = 0 ] || [ $code = 3 ] || { cat third; die "exit code $code"; }
-        has third "goes on after"
+        has third "continues after"
         dd if=$DRIVE bs=1M count=32 2> /dev/null | md5sum > after
         mount -t ext4 $DRIVE /mnt 2> /dev/null && die "the file system is still there"
         sent m.json

@@ -416,7 +416,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
     swap(&of(0, image), &of(1, image));
     refused(MIRROR, &here, "p4801x-100.1 belongs to another pool");
     swap(&of(0, state), &of(1, state));
-    refused(MIRROR, &here, "of another pool or another place");
+    refused(MIRROR, &here, "of another pool or another position");
     swap(&of(0, image), &of(1, image));
     swap(&of(0, state), &of(1, state));
     // The members of one pool in exchanged positions.
@@ -424,7 +424,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
         let leg = |leg: u32| of(0, &format!("p4801x-100.{leg}.{name}"));
         swap(&leg(0), &leg(1));
     }
-    refused(MIRROR, &here, "of another pool or another place");
+    refused(MIRROR, &here, "of another pool or another position");
     for name in ["img", "img.state"] {
         let leg = |leg: u32| of(0, &format!("p4801x-100.{leg}.{name}"));
         swap(&leg(0), &leg(1));
@@ -465,7 +465,7 @@ fn legs_that_went_on_without_each_other_are_refused() {
         hide(1 - alone, true);
         if alone == 1 {
             // The folder records that the pool continued without this member.
-            refused(MIRROR, &store, "all members that are here are old copies");
+            refused(MIRROR, &store, "all present members are old copies");
         }
         let control = rig.control.display().to_string();
         let more = ["--control", &control, "--accept-loss"];

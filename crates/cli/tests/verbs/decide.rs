@@ -542,7 +542,7 @@ fn a_write_buffer_that_a_run_does_not_fill_is_told_and_none_is_what_is_behind() 
     let said = drivelab(&[&asked[..], &["5ms"]].concat());
     let said = text(&said.stdout);
     assert!(
-        said.contains("as long as write buffers have room"),
+        said.contains("while write buffers have space"),
         "{said} {sentence}"
     );
 }

@@ -18,7 +18,7 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
             assert_eq!(output.status.code(), Some(2));
             let said = text(&output.stderr);
             assert!(said.contains("none."), "{said}");
-            assert_eq!(said.contains("is there already"), refused, "{said}");
+            assert_eq!(said.contains("exists already"), refused, "{said}");
             let kept = fs::read_to_string(&mine).expect("it is there");
             assert_eq!(kept, "name = \"mine\"\n");
         }

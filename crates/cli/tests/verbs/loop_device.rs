@@ -121,7 +121,7 @@ fn a_loop_device_is_measured_stopped_and_gone_on_with() {
     let ended = drivelab_in(folder.path(), &named);
     let said = expect(&ended, if ended.status.code() == Some(3) { 3 } else { 0 });
     assert!(
-        said.contains(&format!("goes on after {before} steps")),
+        said.contains(&format!("continues after {before} steps")),
         "{said}"
     );
     let document = json(&folder, "m.json");

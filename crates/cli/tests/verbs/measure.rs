@@ -152,7 +152,7 @@ fn rounds_end_when_the_rate_is_steady() {
     assert_eq!(bench.files(), ["m.json"]);
     // A complete measurement is not repeated.
     let said = expect(&bench.measure(&FIT), 0);
-    assert!(said.contains("goes on after 24 steps"), "{said}");
+    assert!(said.contains("continues after 24 steps"), "{said}");
     assert_eq!(bench.calls().len(), 24);
 }
 
@@ -201,7 +201,10 @@ fn what_was_interrupted_goes_on_and_becomes_the_same_file() {
     let asked = Instant::now();
     let said = expect(&child.wait_with_output().expect("it ends"), 130);
     assert!(asked.elapsed() < Duration::from_secs(20));
-    assert!(said.contains("the same command goes on"), "{said}");
+    assert!(
+        said.contains("run the same command again to continue"),
+        "{said}"
+    );
     assert_eq!(bench.document()["steps"].as_array().map(Vec::len), Some(3));
     assert_eq!(bench.files(), ["m.json"]);
     let said = expect(&bench.measure(&FIT), 1);

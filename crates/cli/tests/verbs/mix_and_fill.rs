@@ -58,7 +58,7 @@ fn what_is_no_mix_is_refused_with_all_that_is_wrong() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(
-        said.contains("is no mix") && said.contains("iodepth: is what"),
+        said.contains("is not a mix") && said.contains("iodepth: is set by the search"),
         "{said}"
     );
 }

@@ -211,5 +211,5 @@ fn intervals_that_no_second_has_a_whole_number_of_are_refused() {
     let refused = drivelab(&args);
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("a whole part of a second"), "{said}");
+    assert!(said.contains("must divide one second evenly"), "{said}");
 }

@@ -330,7 +330,7 @@ fn pauses_of_client_drives_say_that_power_states_are_left_out() {
         let fixed = ["run", drive, "--rw=randread", "--bs=4k", "--number_ios=5"];
         let output = drivelab(&[&fixed[..], &[&think]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stderr).contains("leave power states out")
+        text(&output.stderr).contains("power states during pauses")
     };
     assert!(paused("970evo-500", "2s"));
     assert!(!paused("970evo-500", "10ms"));

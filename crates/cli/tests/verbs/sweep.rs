@@ -73,7 +73,7 @@ fn what_is_killed_goes_on_and_comes_out_the_same() {
     assert!(interrupt.expect("kill is there").success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("the same command goes on"));
+    assert!(text(&output.stderr).contains("run the same command again to continue"));
     let output = drivelab_in(killed.path(), &["sweep", "a.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains(" of 1,500 scenarios are there"));

@@ -247,7 +247,8 @@ fn who_breaks_the_rules_is_cut_off_and_it_is_logged() {
     server.measure(|_| {});
     let log = server.end();
     assert!(
-        log.iter().any(|line| line.contains("a PDU of a type")),
+        log.iter()
+            .any(|line| line.contains("a PDU type that is not valid")),
         "{log:?}"
     );
 }

@@ -67,7 +67,7 @@ fn buffered_blocks_may_have_any_size() {
     for nothing_between in ["direct=1\nrw=write", "ioengine=nbd\nrw=write", "rw=trim"] {
         let text = format!("[a]\nsize=1m\nbs=2300\n{nothing_between}\n");
         let problems = read_text("t.fio", &text, &HERE).expect_err(nothing_between);
-        assert!(problems.0[0].what.contains("no multiple of 512"));
+        assert!(problems.0[0].what.contains("not a multiple of 512"));
     }
 }
 

@@ -52,7 +52,7 @@ fn main() {
         match make(&root, &out) {
             Ok(made) => engine = made,
             Err(why) if switch == "1" => panic!("{why}"),
-            Err(why) => println!("cargo:warning=pages will not simulate: {why}"),
+            Err(why) => println!("cargo:warning=pages cannot simulate: {why}"),
         }
     }
     fs::write(out.join("page-engine.wasm.gz"), engine).expect("OUT_DIR is there to be written");

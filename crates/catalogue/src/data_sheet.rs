@@ -77,8 +77,8 @@ impl DataSheet {
         }
         if !matches!(drive.config, DriveConfig::Nand(_)) {
             lacks(
-                "only drives with NAND are made from a sheet",
-                "their section is [nand]; other media are described in full",
+                "only drives with NAND can be made from a data sheet",
+                "their section is [nand]; files of other media must be complete",
             );
         }
         match (drive.sheet.clone(), drive.ratings.clone(), family) {

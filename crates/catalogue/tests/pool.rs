@@ -354,7 +354,7 @@ fn errors_point_into_the_expression() {
 fn an_expression_nests_only_so_deep() {
     let deep = format!("{}p4801x-100{}", "concat(".repeat(5000), ")".repeat(5000));
     let said = messages(catalogue::drive(&deep));
-    assert!(said.contains("too many pools within each other"), "{said}");
+    assert!(said.contains("pools are nested too deeply"), "{said}");
 }
 
 #[test]

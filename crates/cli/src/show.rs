@@ -14,8 +14,8 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   drivelab show p4800x-375
-  drivelab show ./my-drive.toml        a drive of your own, by its path
-  drivelab show s2-slog                a pool: its tiers, its promise, its drives
+  drivelab show ./my-drive.toml        your own drive, by its path
+  drivelab show s2-slog                a pool: tiers, durability guarantee, drives
   drivelab show 'mirror(2*p4801x-100)'
   drivelab show p4800x-375 --set xpoint.power.limit=12W
   drivelab show p3700-1600 --json | jq -r '.drives[0].figures[] | [.key, .value, .kind] | @tsv'")]

@@ -189,7 +189,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn no_trace() -> Problems {
     Problems(vec![on_command_line(
         "size read-cache: there is no trace",
-        "--trace FILE: what is read again is in it, and in no job file",
+        "use --trace FILE: only a trace shows which data is read again",
     )])
 }
 

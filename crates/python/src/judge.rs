@@ -60,7 +60,7 @@ pub(crate) fn explained(
             ([] | [_], _) => {}
             _ => problems.0.extend(
                 of_argument(
-                    "logs: a log is of one run, and the file has several",
+                    "logs: a log belongs to one run, but the file has several runs",
                     "results of one run",
                 )
                 .0,
@@ -204,7 +204,7 @@ pub(crate) fn sized(
                     size::read_cache(name, &pool.sheet, (&request, trace), &lab, &tell)
                 }
                 _ => Err(of_argument(
-                    "place: a read cache is sized by a trace",
+                    "place: sizing a read cache requires a trace",
                     "trace=FILE, or place \"slog\"",
                 )),
             };

@@ -115,10 +115,7 @@ impl Writes {
         // If they cannot be read there is a problem, and nothing runs.
         let (block, depth) = taken(writes, problems).unwrap_or((4096, 1));
         if self.used.is_empty() {
-            let nothing = of_argument(
-                "used: nothing would be tried",
-                "percentages, such as [50, 90]",
-            );
+            let nothing = of_argument("used: the list is empty", "percentages, such as [50, 90]");
             problems.0.extend(nothing.0);
         }
         let used = self.used.iter();

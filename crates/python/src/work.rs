@@ -18,7 +18,7 @@ create_exception!(
     drivelab,
     Error,
     PyException,
-    "Something that drivelab could not do."
+    "An operation of drivelab failed."
 );
 create_exception!(
     drivelab,

@@ -530,7 +530,7 @@ fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
             0.82,
             over,
             fitted,
-            "asks for a load",
+            "searches for a load",
         ),
     ] {
         let found = problems(act, published, metric, evidence);

@@ -453,7 +453,7 @@ error: t: has no volume `7`
     assert_eq!(first.records.len(), 4);
     insta::assert_snapshot!(read(&bytes, &Options { most_records: 4, ..Options::default() }).unwrap_err(), @r#"
 error: t:5: the trace has more than 4 requests
-  help: read only the beginning with --first N
+  help: use --first N to read only the beginning
 "#);
 }
 

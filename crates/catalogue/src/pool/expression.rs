@@ -37,8 +37,8 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
         return Err(words.wrong("the pool has ended before it", "take it out"));
     }
     if part.role.is_some() || part.count > 1 || matches!(part.what, What::Drive) {
-        let help = "write a kind and what it is over, such as `mirror(2*p4801x-100)`";
-        let what = String::from("the whole is not one pool");
+        let help = "write a kind and its members, such as `mirror(2*p4801x-100)`";
+        let what = String::from("the expression is not a single pool");
         return Err(file.problem(part.name.at, what, Some(help.into())));
     }
     let mut drives = Vec::new();
@@ -321,7 +321,7 @@ impl Words<'_> {
         let what = match self.sign('(') {
             false => What::Drive,
             true if depth == DEEPEST => {
-                return Err(self.wrong("too many pools within each other", "leave some out"));
+                return Err(self.wrong("pools are nested too deeply", "leave some out"));
             }
             true => self.inside(depth + 1)?,
         };

@@ -44,7 +44,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
     if !block.is_multiple_of(4 * KIB) {
         keys.problem(
             "zil_maxblocksize",
-            "a log block is a multiple of 4 KiB",
+            "a log block must be a multiple of 4 KiB",
             "such as `128 KiB`",
         );
     }

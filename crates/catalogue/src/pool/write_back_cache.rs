@@ -324,7 +324,7 @@ fn congestion(keys: &mut Keys<'_>, base: [Fallback; 3]) -> Congestion {
         keys.problem(
             "congestion_full",
             "it is below `congestion_from`",
-            "congestion is full at a fuller buffer than it begins at",
+            "the level of full congestion must be above the level at which congestion starts",
         );
     }
     Congestion {

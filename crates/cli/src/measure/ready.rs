@@ -181,7 +181,7 @@ fn notes(plan: &Plan, asked: &Asked, standing: &Standing, all: Option<u64>) -> V
     }
     if !asked.left_out.is_empty() {
         notes.push(format!(
-            "left out, as the device's blocks are larger: {}",
+            "left out, because the device's blocks are larger: {}",
             listed(&asked.left_out)
         ));
     }

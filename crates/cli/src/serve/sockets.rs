@@ -145,7 +145,7 @@ fn problem(option: &str, address: &Address, error: &io::Error) -> Problem {
             "end that process (`ss -lxp` shows it), or give another path",
         ),
         (Address::Unix(_), ErrorKind::AddrInUse) => (
-            "there is something that is not a socket",
+            "the path exists and is not a socket",
             "give a path where nothing is",
         ),
         (Address::Unix(_), ErrorKind::NotFound) => (

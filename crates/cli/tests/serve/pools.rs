@@ -396,7 +396,7 @@ fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
     refused(
         "stripe(2*p4801x-100; chunk=64k)",
         &here,
-        "it is of a pool made otherwise",
+        "it belongs to a pool with another structure",
     );
     refused(
         "mirror(2*950pro-256)",

@@ -69,7 +69,7 @@ fn a_first_line_says_that_what_it_names_wears_out() {
     assert!(iops.contains("It wears out after 3"), "{iops}");
     let years = by("years");
     assert!(
-        years.starts_with("None lasts 5 years at this load: p4800x-375 lasts longest"),
+        years.starts_with("None lasts 5 years at this load. Longest: p4800x-375"),
         "{years}"
     );
     let slow = first_line(&[&load[..], &["--rate", "5k"]].concat());

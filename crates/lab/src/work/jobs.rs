@@ -75,7 +75,7 @@ fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
         return Ok(());
     };
     let what = format!(
-        "{}: sqthread_poll on a host whose file has no [sq_poll]",
+        "{}: sqthread_poll requires a host with a section [sq_poll]",
         job.name
     );
     let mut problems = Problems::whole("jobs", what);

@@ -184,7 +184,7 @@ impl Setup {
             let differs = (0..longest).find(|&at| line(&state.topology, at) != line(topology, at));
             let at = differs.unwrap_or(0);
             what = Some(format!(
-                "it is of a pool made otherwise: `{}`, not `{}`",
+                "it belongs to a pool with another structure: `{}`, not `{}`",
                 line(&state.topology, at),
                 line(topology, at)
             ));

@@ -431,7 +431,7 @@ impl Pooled {
         let full = || {
             let most = MOST >> 20;
             format!(
-                "more than {most} MiB wait for room on the disk of its stores: make room and start it again"
+                "more than {most} MiB wait for space on the disk of its stores: free some space and start the server again"
             )
         };
         let overflowed = self.room.overflowed();

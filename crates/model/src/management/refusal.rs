@@ -46,7 +46,7 @@ impl Refusal {
     );
     /// No drive works with this much over-provisioning.
     pub const NO_OVERPROVISION: Refusal =
-        Refusal::Invalid("the share of the capacity that is kept back must be from 0 to 90 %");
+        Refusal::Invalid("the over-provisioned share of the capacity must be from 0 to 90 %");
     /// The value is not a share of a drive.
     pub const NOT_FILLED: Refusal = Refusal::Invalid(
         "the share that holds data must be above 0 and at most 100 %; a drive that holds none is `--state fresh`",

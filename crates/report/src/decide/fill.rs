@@ -92,7 +92,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         request.host.id,
         seeds(request.seed, request.seeds),
         if request.random {
-            "; writes go anywhere"
+            "; writes are random over the whole drive"
         } else {
             "; writes begin where that ends and continue at the first block"
         },

@@ -25,7 +25,7 @@ pub fn sentences(request: &Request, answers: &[Answer]) -> Vec<String> {
 fn in_memory(answer: &Answer) -> Option<String> {
     let share = answer.in_memory.filter(|share| *share > IN_MEMORY)?;
     Some(format!(
-        "{}: at this load {} of the writes were still in memory at the end: a longer load is slower (--ios runs longer).",
+        "{}: at this load {} of the writes were still in memory at the end. A longer load is slower (use a larger --ios).",
         answer.drive,
         percent(Some(share))
     ))

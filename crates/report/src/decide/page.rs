@@ -199,7 +199,7 @@ pub fn fill(answers: &[fill::Answer], words: &Words) -> String {
     let lines: Vec<Line> = lines.collect();
     let points = || lines.iter().flat_map(|line| &line.points);
     let plot = Plot {
-        label: String::from("Writes over what has been written"),
+        label: String::from("Write rate by written volume"),
         x: Axis::around("GB written", points().map(|point| point.0), false),
         y: Axis::around("MB/s", points().map(|point| point.1), true),
         limits: Vec::new(),

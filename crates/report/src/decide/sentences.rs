@@ -45,7 +45,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> Vec<String> {
     lines.extend(in_memory(answer));
     if answer.syncs == Some(Syncs::NotRecorded) {
         lines.push(String::from(
-            "Whether this trace needs a log is not known: its format records no flushes, so all its writes run as not synchronous.",
+            "It is unknown whether this trace needs a log: its format records no flushes, so all its writes run as asynchronous.",
         ));
     }
     lines
@@ -80,7 +80,7 @@ fn verdict(request: &Request, answer: &Answer, by: Measure) -> String {
     let name = named(&best.drive, model);
     let head = match by {
         Measure::Years if best.value < request.years => format!(
-            "None lasts {} years at this load: {name} lasts longest, {}",
+            "None lasts {} years at this load. Longest: {name}, {}",
             digits(request.years),
             years_of(best.value)
         ),
@@ -108,7 +108,7 @@ fn tied(request: &Request, answer: &Answer, best: &Best) -> String {
     };
     let head = match (short_lived, all.len()) {
         (true, _) => format!(
-            "None lasts {} years at this load: {} last longest, {}",
+            "None lasts {} years at this load. Longest: {}, {}",
             digits(request.years),
             names.join(" or "),
             years_of(best.value)

@@ -53,7 +53,7 @@ fn buffer(rule: &BufferRule, answer: &Answer) -> String {
     let trapped = match rule.trapped_bytes {
         0 => String::new(),
         bytes => format!(
-            " ({} of the drive are of no use)",
+            " ({} of the drive are not used)",
             bytes_decimal(bytes as f64)
         ),
     };

@@ -230,7 +230,7 @@ const SPECIFICATIONS: [(&str, Cell); 11] = [
         drive.usd_per_gb.map(|price| format!("${price:.2}"))
     }),
     ("Durability guarantee", |drive| drive.promise.clone()),
-    ("How well the model is supported", |drive| {
+    ("Support level of the model", |drive| {
         Some(format!("{}: {}", drive.support.grade, drive.support.text))
     }),
 ];

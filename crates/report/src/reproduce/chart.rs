@@ -106,7 +106,7 @@ pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
     let middle = |index: usize| TOP + LINE * (index as f64 + 0.5);
     html! {
         svg class="chart" viewBox=(format!("0 0 {WIDTH} {:.0}", bottom + 10.0)) role="img"
-            aria-label="Published figures and the model's" {
+            aria-label="Published and simulated figures" {
             @for tick in axis.ticks() {
                 (upright("grid", axis.at(tick), TOP, bottom))
                 (label("soft", "middle", axis.at(tick), TOP - 9.0, &apart(&figure(tick))))

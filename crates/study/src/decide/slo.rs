@@ -325,7 +325,7 @@ fn bound(figure: Figure, value: &str) -> Result<f64, Wrong> {
     match read {
         Ok(bound) if bound > 0.0 && bound.is_finite() => Ok(bound),
         Ok(_) => Err(wrong(format!("`{value}` is not above zero"), HELP)),
-        Err(help) => Err(wrong(format!("`{value}` is not such a figure"), help)),
+        Err(help) => Err(wrong(format!("invalid value `{value}`"), help)),
     }
 }
 

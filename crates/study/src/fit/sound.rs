@@ -73,7 +73,7 @@ pub(crate) fn impossible(members: &[Value]) -> Vec<(String, &'static str)> {
         if let Some(error) = member["error"].as_i64().filter(|&error| error != 0) {
             all.push((
                 format!("fio ended it with error {error}"),
-                "measure it again: its figures are of what went well before",
+                "measure it again: its figures only cover the I/Os before the error",
             ));
         }
         for key in ["usr_cpu", "sys_cpu", "job_runtime"] {
@@ -173,7 +173,7 @@ fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
             && !(min * (1.0 - ROUNDING)..=max * (1.0 + ROUNDING)).contains(&mean)
         {
             all.push((
-                format!("{key} latency (`{kind}`): a mean of {mean:.1} us between a least of {min:.1} and a greatest of {max:.1}"),
+                format!("{key} latency (`{kind}`): the mean {mean:.1} us is not between the minimum {min:.1} and the maximum {max:.1}"),
                 AS_WRITTEN,
             ));
         }

@@ -42,7 +42,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
         }
     }
     if act.load.is_some() && act.over_1ms_percent.is_some() {
-        let what = "`act.over_1ms_percent` asks for a load, and `act.load` gives one";
+        let what = "`act.over_1ms_percent` searches for a load, but `act.load` sets one";
         cursor.wrong("act", what, ACT);
     }
     if act.version == 0 {

@@ -320,7 +320,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
         cursor.wrong(
             "sweep",
             "a sweep has one option",
-            "make a measurement for each further one",
+            "use a separate measurement for each further option",
         );
     }
     let sweep = pairs.into_iter().next().and_then(|(option, value)| {

@@ -62,7 +62,7 @@ pub(super) fn no_row_twice(files: &[LedgerFile], problems: &mut Problems) {
                 problems.0.push(Problem {
                     origin: file.origin.clone(),
                     place,
-                    what: format!("{id} stands twice, the first time in {earlier}"),
+                    what: format!("{id} is defined twice, first in {earlier}"),
                     help: Some("a row has one entry in the whole ledger".into()),
                 });
             }

@@ -275,7 +275,7 @@ impl Plan {
     pub fn reads_alone(mut self) -> Result<Plan, Problems> {
         let is_measured = self.in_phase(Phase::Measure).any(|step| step.only_reads());
         if !is_measured {
-            let what = "what it measures are rounds that write: it has no form that only reads";
+            let what = "the measured rounds of this plan write: it cannot run with reads only";
             let mut problems = Problems::whole(self.name, what);
             problems.0[0].help = Some("--plan quick, or --plan fit with --read-only".into());
             return Err(problems);

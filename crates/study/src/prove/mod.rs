@@ -264,7 +264,7 @@ fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Cou
         Lives::Split(one, two) => {
             program.insert(1, format!("a second life, without {}", named(two)));
             program.push(format!(
-                "only {} is of this life; the others are of one without it",
+                "only {} belongs to this epoch; the others belong to an epoch without it",
                 named(one)
             ));
         }

@@ -138,7 +138,7 @@ fn fill<'a, D: DataType, W: Write + Send>(
         values.extend(value);
     }
     let column = group.next_column()?;
-    let mut column = column.ok_or_else(|| ParquetError::General("a column too many".into()))?;
+    let mut column = column.ok_or_else(|| ParquetError::General("one column too many".into()))?;
     let typed = column.typed::<D>();
     typed.write_batch(&values, Some(&levels), None)?;
     column.close()

@@ -64,9 +64,9 @@ pub(super) const ENGINES: &[FioEngine] = &[
         .as_if("ioengine=xnvme is taken as io_uring, whatever its options name"),
     engine("libblkio", Engine::IoUring, false)
         .unbuffered()
-        .as_if("ioengine=libblkio is taken as io_uring, whatever driver its options name"),
+        .as_if("ioengine=libblkio is simulated as io_uring, for any driver in its options"),
     engine("windowsaio", Engine::Libaio, false)
-        .as_if("ioengine=windowsaio is taken as libaio: Windows' own I/O path has no model"),
+        .as_if("ioengine=windowsaio is simulated as libaio: the I/O path of Windows is not modelled"),
     engine("solarisaio", Engine::Libaio, false)
         .as_if("ioengine=solarisaio is taken as libaio: Solaris' own I/O path has no model"),
 ];

@@ -132,7 +132,8 @@ mod by_name {
         from: D,
     ) -> Result<&'static Format, D::Error> {
         let name = String::deserialize(from)?;
-        Format::named(&name).ok_or_else(|| D::Error::custom(format!("no format of traces: {name}")))
+        Format::named(&name)
+            .ok_or_else(|| D::Error::custom(format!("unknown trace format: {name}")))
     }
 }
 

@@ -173,7 +173,7 @@ impl<'a> Requests<'a> {
                 "the trace has more than {} requests",
                 self.options.most_records
             );
-            return Err(Fault::at(place(), what).help("read only the beginning with --first N"));
+            return Err(Fault::at(place(), what).help("use --first N to read only the beginning"));
         }
         record.set_latency(found.latency_ns.map(Span::from_ns));
         self.sorted &= arrival_ns >= self.latest;

@@ -146,7 +146,7 @@ impl HddConfig {
         let checks = [
             (
                 self.bytes < 4096 || !self.bytes.is_multiple_of(4096),
-                "the capacity is whole units of 4 KiB",
+                "the capacity must be a multiple of 4 KiB",
             ),
             (
                 disk.heads == 0 || disk.heads > 64 || !(1..=MOST_ZONES).contains(&disk.zones),
@@ -198,7 +198,7 @@ impl HddConfig {
             ),
             (
                 buffer.writes > MOST_WRITES,
-                "a write cache holds 4096 writes at the most",
+                "a write cache must hold at most 4096 writes",
             ),
             (
                 self.power.seek < self.power.idle || self.power.transfer < self.power.idle,

@@ -407,7 +407,7 @@ impl NandConfig {
         );
         need(
             self.geometry.indirection <= UNIT || self.buffer.protected,
-            "an indirection unit above 4 KiB needs a protected write buffer: a loss of power would take old data",
+            "an indirection unit above 4 KiB requires a protected write buffer: otherwise a power cut could lose older data",
         );
         if let Some(slc) = &self.slc {
             need(

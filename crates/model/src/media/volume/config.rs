@@ -162,7 +162,7 @@ impl VolumeConfig {
         let checks = [
             (
                 self.bytes < 4096 || !self.bytes.is_multiple_of(4096),
-                "the capacity is whole units of 4 KiB",
+                "the capacity must be a multiple of 4 KiB",
             ),
             (
                 spreads.iter().any(|it| !(0.0..=WIDEST_SPREAD).contains(it)),

@@ -192,7 +192,7 @@ impl Timing {
         );
         require(
             self.read_part.is_power_of_two() && (512..=UNIT).contains(&self.read_part),
-            "the part of a unit that is read by itself must be a power of two from 512 to 4096 bytes",
+            "the smallest part of a unit that can be read alone must be a power of two from 512 to 4096 bytes",
         );
         require(
             self.link_ps_per_byte <= slowest_link,

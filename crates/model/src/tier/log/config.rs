@@ -196,7 +196,7 @@ impl TierSettings for IntentLogConfig {
         }
         if self.size == 0 || !self.size.is_multiple_of(record) {
             problems.push(format!(
-                "its size is not of whole records of {record} bytes"
+                "its size must be a multiple of the record size, {record} bytes"
             ));
         }
         if self.dirty_max() < 2 * record {

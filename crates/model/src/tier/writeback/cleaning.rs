@@ -38,9 +38,8 @@ impl Cleaning {
             Cleaning::Steady(every) => {
                 (*every == Span::ZERO).then_some("rounds without a time between them never end")
             }
-            Cleaning::Idle(law) => {
-                (law.wake == Span::ZERO).then_some("a cleaner that wakes all the time never sleeps")
-            }
+            Cleaning::Idle(law) => (law.wake == Span::ZERO)
+                .then_some("the interval at which the cleaner wakes must be above zero"),
             Cleaning::Rate(law) => {
                 let right = (0.0..=1.0).contains(&law.target)
                     && law.proportional > Span::ZERO

@@ -387,7 +387,7 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
         Some((part, share)) => Bound {
             by: place(part),
             text: format!(
-                "{}: I/Os spend {:.0} % of their time on \"{}\" in the model, and more in flight do no more",
+                "{}: I/Os spend {:.0} % of their time on \"{}\" in the model, and a greater queue depth gives no more IOPS",
                 named(place(part), drive),
                 share * 100.0,
                 part.name(),

@@ -163,7 +163,7 @@ fn states(base: &Case) -> Vec<Cause> {
                 ),
                 (Precondition::Filled, true) => (
                     "filled",
-                    "a drive written once in order (not preconditioned with random writes): little is collected yet",
+                    "a sequentially filled drive (not preconditioned with random writes): little garbage collection so far",
                 ),
                 (Precondition::Filled, false) => ("filled", "a drive written once in order"),
                 (Precondition::Steady, true) => {
@@ -271,7 +271,7 @@ fn misaligned(base: &Case) -> Option<Cause> {
     Some(Cause::new(
         About::Alignment,
         "misaligned",
-        "a partition or file that begins at an odd sector (512 B alignment): I/Os straddle units",
+        "a partition or file that begins at an odd sector (512 B alignment): I/Os cross the boundaries of units",
         Case {
             jobs,
             ..base.clone()

@@ -304,7 +304,7 @@ fn telling(causes: &[&str]) -> String {
         said.push("a drive that was written over twice at random begins at the lower rate");
     }
     if causes.contains(&"heat") {
-        said.push("heat shows in `nvme smart-log` during the run (temperature, counts and times of thermal management), comes after the same time and not the same bytes, and goes with a fan");
+        said.push("if heat is the cause, `nvme smart-log` shows it during the run (temperature, counts and times of thermal management); it comes after the same time, not the same number of bytes, and a fan removes it");
     }
     said.join("; ")
 }

@@ -347,7 +347,7 @@ fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
             is, asked.in_flight
         ),
         (Some(is), Some(asked), _) => format!(
-            "rate x latency is {:.3} in flight, more than the {} asked: options and figures are not of one run",
+            "rate x latency gives {:.3} I/Os in flight, more than the requested {}: options and results are not from one run",
             is, asked.in_flight
         ),
         (Some(is), ..) => format!(

@@ -101,8 +101,8 @@ fn run(origin: &str, group: &Group) -> Result<HostRun, Problems> {
     unlike.extend(of_devices(origin, &name, group)?);
     one_engine(origin, &name, &jobs)?;
     if jobs.iter().any(|job| job.sq_poll) {
-        let what = "sqthread_poll: what a kernel thread costs that polls is not fitted";
-        let help = "take out the run; [sq_poll] of the base stays as it is";
+        let what = "sqthread_poll: the CPU time of a polling kernel thread is not fitted";
+        let help = "remove the run; [sq_poll] of the base is not changed";
         return Err(refused(origin, &name, what, help));
     }
     let device_time = device_time(origin, &name, &jobs)?;
@@ -143,7 +143,7 @@ fn of_devices(origin: &str, name: &str, group: &Group) -> Result<Vec<String>, Pr
             return Err(refused(
                 origin,
                 name,
-                &format!("{device} is a drive, and its time would be taken for the host's"),
+                &format!("{device} is a drive, and its latency would count as the host's"),
                 "run the jobs of `drivelab fit --jobs host` on a null device; a drive is fitted with --measured",
             ));
         }
@@ -182,7 +182,7 @@ fn one_engine(origin: &str, name: &str, jobs: &[Job]) -> Result<(), Problems> {
             origin,
             name,
             what,
-            "take it out: its costs stay the base's",
+            "remove the run: the CPU times of the base are not changed",
         ));
     }
     Ok(())

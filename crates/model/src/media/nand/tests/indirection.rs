@@ -68,7 +68,7 @@ fn old_data_are_not_put_at_risk() {
         .check()
         .expect_err("it is volatile");
     assert!(
-        wrong[0].contains("needs a protected write buffer"),
+        wrong[0].contains("requires a protected write buffer"),
         "{wrong:?}"
     );
     let mut uneven = coarse(small());

@@ -278,7 +278,10 @@ fn data_is_destroyed_by_name_alone_and_everything_wrong_is_told_at_once() {
         ]),
         2,
     );
-    assert!(said.contains("rounds that write"), "{said}");
+    assert!(
+        said.contains("the measured rounds of this plan write"),
+        "{said}"
+    );
     fs::write(bench.path("m.json"), "{\"mine\": 1}").expect("a file");
     let said = expect(&bench.measure(&["image", "--output", "m.json"]), 2);
     assert!(said.contains("not a measurement"), "{said}");

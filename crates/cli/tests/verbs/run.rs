@@ -288,7 +288,7 @@ fn a_load_in_order_begins_on_a_drive_that_was_filled_in_order() {
     };
     let (by_load, told) = rate("--rw=read", &[]);
     assert!(
-        told.contains("filled in order") && told.contains("--state steady"),
+        told.contains("filled sequentially") && told.contains("--state steady"),
         "{told}"
     );
     let (filled, told) = rate("--rw=read", &["--state", "filled"]);

@@ -550,7 +550,7 @@ mod tests {
             ("at(a.read.iops, 3)", "no point 3"),
             ("knee(c.read.p99.99_us)", "has no sweep"),
             ("crossing(b.read.iops, max(a.read.iops))", "never crosses"),
-            ("a", "is no figure"),
+            ("a", "is not a figure"),
             ("1 +", "ends too early"),
             ("(1", "not closed"),
             ("1 2", "should end"),

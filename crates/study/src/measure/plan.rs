@@ -389,7 +389,11 @@ mod tests {
         assert!(!reads.writes());
         assert_eq!(reads.steps.len(), 7);
         let snia = Plan::named("snia").expect("a plan").reads_alone();
-        assert!(snia.is_err_and(|wrong| wrong.to_string().contains("rounds that write")));
+        assert!(snia.is_err_and(|wrong| {
+            wrong
+                .to_string()
+                .contains("the measured rounds of this plan write")
+        }));
     }
 
     #[test]

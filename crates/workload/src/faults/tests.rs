@@ -110,7 +110,7 @@ fn a_rule_has_a_range_a_rate_and_an_end() {
 fn what_is_wrong_with_counts_and_rules_is_said_with_what_would_be_right() {
     for (line, why) in [
         ("at write 0: drop", "counted from 1"),
-        ("at write many: drop", "`many` is not a number"),
+        ("at write many: drop", "`many` is not a valid number here"),
         ("at write 5", "the fault is missing"),
         ("at write", "at write|read|flush N"),
         ("after 3: drop", "after N writes|reads|flushes"),

@@ -51,11 +51,11 @@ Plans (fio's jobs; docs/measure.md):
   under-load   two fills, writes until steady, then rate-limited I/O under competing writes at 0 to 100 % of the maximum rate
 
 A plan that writes destroys the data of its target. Such a plan never writes to the root disk, or to a device that is \
-mounted, in use as swap, or held by another device (LVM, MD, ZFS). Three kinds of target are written only if \
---destroy-data names them: a device with partitions, a file system or other signatures (by its serial number); a \
-regular file (by its path); an NBD export (by its URI). A device without a serial number is named by the backing file \
-of a loop device, its WWID or its path. A partition has -partN after the name. If a plan only reads, fio runs with \
---readonly.
+mounted, in use as swap, or held by another device (LVM, MD, ZFS). Some targets are written only if --destroy-data \
+names them: devices with partitions, a file system or other signatures, regular files, and NBD exports. The name is \
+the serial number of a device, the path of a file, or the URI of an export. A device without a serial number is named \
+by the backing file of a loop device, its WWID or its path. A partition has -partN after the name. If a plan only \
+reads, fio runs with --readonly.
 
 The file is written after each step. After Ctrl-C or a restart, the same command continues the plan.
 

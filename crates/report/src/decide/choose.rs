@@ -148,7 +148,7 @@ pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
     if names.len() > 1 {
         let count = names.len();
         let lose = match found.iter().filter(close).all(|one| one.lost.is_empty()) {
-            true => "are at most a fifth worse in every figure",
+            true => "are less than a fifth worse in every figure",
             false => "lack as little",
         };
         let some = |shown| format!("{head}, {count} drives {lose}: {}.", some_of(&names, shown));

@@ -259,7 +259,7 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
             let theta = parameter(1.1, 0.0, f64::MAX)?;
             if theta == 1.0 {
                 return Err(Wrong::new(
-                    "a zipf theta of exactly 1 is not possible",
+                    "the zipf theta must not be exactly 1",
                     "such as 0.99 or 1.1",
                 ));
             }

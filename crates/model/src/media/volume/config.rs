@@ -131,7 +131,7 @@ impl Limits {
         let checks = [
             (
                 all.clone().any(|it| empty(&it)),
-                "a limit must be above zero",
+                "a limit, and its burst credits if any, must be above zero",
             ),
             (
                 all.clone().any(|it| below(&it)),

@@ -120,7 +120,7 @@ impl TierSettings for ReadCacheConfig {
             ));
         }
         if !(0.0..=1.0).contains(&self.fill_from) {
-            problems.push(String::from("a share of the cache is from 0 to 1"));
+            problems.push(String::from("a share of the cache must be from 0 to 1"));
         }
         if let Some(feed) = self.feed
             && (feed.memory < self.line.into()

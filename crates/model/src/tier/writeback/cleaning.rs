@@ -36,7 +36,7 @@ impl Cleaning {
         match self {
             Cleaning::Fill => None,
             Cleaning::Steady(every) => {
-                (*every == Span::ZERO).then_some("rounds without a time between them never end")
+                (*every == Span::ZERO).then_some("the time between rounds must be above zero")
             }
             Cleaning::Idle(law) => (law.wake == Span::ZERO)
                 .then_some("the interval at which the cleaner wakes must be above zero"),
@@ -47,7 +47,7 @@ impl Cleaning {
                     && law.update > Span::ZERO
                     && law.least > 0;
                 (!right).then_some(
-                    "a rate of destaging has a target, terms, an update and a least above nothing",
+                    "the target, terms, update interval and minimum of the destaging rate must be above zero",
                 )
             }
         }

@@ -1,8 +1,8 @@
 //! Data in memory: a page for each 4 KiB that is not all zeroes, if one check detects it.
 //!
 //! Zeroes that are written for the first time use no page. A record of 128 KiB with 4 KiB of content therefore uses
-//! 4 KiB of memory. The empty tables of a new file system use only the memory of their content. Zeroing a range releases its pages for other
-//! addresses.
+//! 4 KiB of memory. The empty tables of a new file system use only the memory of their content. Zeroing a range
+//! releases its pages for other addresses.
 
 use std::io;
 

@@ -1,11 +1,12 @@
 //! Protection against a truncated file of shared memory.
 //!
-//! A page of a mapping that its file no longer has cannot be accessed: the kernel sends SIGBUS, which ends a process.
-//! A check beforehand does not help, because the file may be truncated between check and use. Sealing the file against
+//! A page of a mapping that its file no longer has cannot be accessed: the kernel sends SIGBUS, which ends a process. A
+//! check beforehand does not help, because the file may be truncated between check and use. Sealing the file against
 //! truncation does not help either: a memfd can be sealed, but guests also use files in `/dev/shm` and files of huge
-//! pages, which cannot. So the signal is handled. If the address is in guarded memory, the whole mapping is replaced by zeroed memory and marked as lost,
-//! and the access is repeated. Every reader of guarded memory checks afterwards whether the memory was lost, and ends
-//! the connection if so. Any other SIGBUS is passed to the previous handler, which ends the process.
+//! pages, which cannot. So the signal is handled. If the address is in guarded memory, the whole mapping is replaced by
+//! zeroed memory and marked as lost, and the access is repeated. Every reader of guarded memory checks afterwards
+//! whether the memory was lost, and ends the connection if so. Any other SIGBUS is passed to the previous handler,
+//! which ends the process.
 //!
 //! This is the only unsafe code: the kernel offers no other way, and no library that we know of does this. Source:
 //! sigaction(2), mmap(2); Wayland servers guard the buffers of their clients in the same way.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
-    Noise, ProgramCosts, SqPoll,
+    Noise, PageCacheConfig, ProgramCosts, SqPoll,
 };
 
 use super::Section;
@@ -65,6 +65,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let files = root
         .has("files")
         .then(|| read_files(&mut root.section("files")));
+    let page_cache = root
+        .has("page_cache")
+        .then(|| read_page_cache(&mut root.section("page_cache")));
     let sq_poll = root
         .has("sq_poll")
         .then(|| read_sq_poll(&mut root.section("sq_poll")));
@@ -85,7 +88,27 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         bridge,
         hypervisor,
         files,
+        page_cache,
         sq_poll,
+    }
+}
+
+/// Memory of a page cache, in bytes.
+pub const PAGE_CACHE: std::ops::RangeInclusive<u64> = 16 << 20..=64 << 40;
+
+fn read_page_cache(section: &mut Section<'_>) -> PageCacheConfig {
+    let background = section.count("dirty_background_ratio", 1..=100u8);
+    PageCacheConfig {
+        memory: section.bytes("memory", PAGE_CACHE),
+        dirty_background_ratio: background,
+        dirty_ratio: section.count("dirty_ratio", background..=100u8),
+        dirty_expire: section.span(
+            "dirty_expire",
+            Span::from_ms(10)..=Span::from_ms(86_400_000),
+        ),
+        dirty_writeback: section.span("dirty_writeback", Span::ZERO..=Span::from_ms(86_400_000)),
+        read_ahead: section.bytes("read_ahead", 0..=1 << 30),
+        write_requests: section.count("write_requests", 1..=65_535u16),
     }
 }
 

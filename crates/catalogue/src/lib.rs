@@ -39,6 +39,7 @@ pub use change::{Change, host_with};
 pub use common::Identity;
 pub use condition::Age;
 pub use data_sheet::{DataSheet, Solved};
+pub use host::PAGE_CACHE;
 pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
 pub use pool::{Dial, PoolSheet, Role as PoolRole, TierSheet, text_of_expression};

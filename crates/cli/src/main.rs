@@ -30,6 +30,7 @@ mod load;
 mod man;
 mod max;
 mod measure;
+mod memory;
 mod mix;
 mod odds;
 mod output;

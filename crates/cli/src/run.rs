@@ -17,12 +17,12 @@ use lab::{Lab, Machine, Outcome, Scenario, Start, Work};
 use model::Span;
 use model::host::Filesystem;
 use report::csv;
-use report::fio::{Formats, Report, print, print_drives, spread_starts};
+use report::fio::{self, Formats, Report, print, print_drives, spread_starts};
 use text::bounded;
 use text::problem::{Problem, Problems, nearest};
 use text::quantity::quantity;
 use workload::fio::{
-    JobSet, Surroundings, in_filesystem, option_names, read_overridden, takes_value,
+    Dd, JobSet, Surroundings, dd, in_filesystem, option_names, read_overridden, takes_value,
 };
 use workload::job::{Job, Mix};
 use workload::replay::read_iologs;
@@ -31,6 +31,7 @@ use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::Failure;
 use crate::fault::FaultArgs;
 use crate::idle::note_on_power_states;
+use crate::memory::with_memory;
 use crate::output::{self, remark, write_whole};
 use crate::seed::SeedArg;
 use crate::state::Begin;
@@ -50,6 +51,7 @@ Examples:
   drivelab run job.fio p4800x-375 --output-format=json+ --output=result.json
   drivelab run job.fio p4800x-375 --csv result.csv
   drivelab run job.fio p4800x-375 p3700-1600 --runtime=5
+  drivelab run --dd 'if=/dev/zero of=/dev/x bs=1M count=1024 conv=fdatasync' p3700-1600
   drivelab run job.fio 'mirror(2*p4801x-100)'
   drivelab run job.fio s2-slog --volume optavar
   drivelab run job.fio group --over-time pressure.csv --every 100ms
@@ -69,9 +71,15 @@ pub(crate) struct Args {
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
     /// File system of the jobs' files: ext4 or xfs, or none for the drive itself without a page cache [default: ext4
-    /// for buffered writes with syncs, otherwise none]
+    /// for buffered I/O, otherwise none]
     #[arg(long, value_name = "NAME", value_enum)]
     filesystem: Option<In>,
+    /// Memory of the host for its page cache, such as 16GiB [default: that of the host]
+    #[arg(long, value_name = "SIZE", value_parser = crate::memory::memory)]
+    memory: Option<u64>,
+    /// Run the dd command with these operands instead of fio jobs, such as 'if=/dev/zero of=/dev/x bs=1M count=1024'
+    #[arg(long, value_name = "OPERANDS")]
+    dd: Option<String>,
     /// Initial state of the drives
     #[arg(long, value_enum, default_value_t = Begin::Auto)]
     state: Begin,
@@ -319,6 +327,34 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.finish()
 }
 
+/// Prints remarks about a run, and what `dd` prints.
+fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, several: bool) {
+    let on = match several {
+        false => String::new(),
+        true => format!(" on {}", drive.id),
+    };
+    let cluster = drive.pool_config().and_then(|it| it.cluster());
+    if let Some(folded) = cluster.and_then(|it| it.fold_words()) {
+        remark(&format!("note{on}"), &folded);
+    }
+    for name in within_ramp(&set.jobs, outcome) {
+        let what = format!("job {name} ended within its ramp_time{on}: none of its I/Os was measured");
+        remark("warning", &what);
+    }
+    if several {
+        for what in fio::page_cache(outcome) {
+            remark(&format!("note{on}"), &what);
+        }
+    }
+    let block = args.dd.as_deref().and_then(|text| dd(text).ok());
+    for what in block.iter().flat_map(|dd| fio::dd(outcome, dd.block)) {
+        remark(&format!("dd{on}"), &what);
+    }
+    for what in spread_starts(&set.jobs, outcome) {
+        remark(&format!("note{on}"), &what);
+    }
+}
+
 /// Prints the results, and writes the CSV table; of `several` named drives, only one may be left.
 fn show(
     args: &Args,
@@ -328,22 +364,7 @@ fn show(
     several: bool,
 ) -> Result<(), Failure> {
     for (drive, outcome) in done.iter().filter(|(_, outcome)| !outcome.stopped) {
-        let on = match several {
-            false => String::new(),
-            true => format!(" on {}", drive.id),
-        };
-        let cluster = drive.pool_config().and_then(|it| it.cluster());
-        if let Some(folded) = cluster.and_then(|it| it.fold_words()) {
-            remark(&format!("note{on}"), &folded);
-        }
-        for name in within_ramp(&set.jobs, outcome) {
-            let what =
-                format!("job {name} ended within its ramp_time{on}: none of its I/Os was measured");
-            remark("warning", &what);
-        }
-        for what in spread_starts(&set.jobs, outcome) {
-            remark(&format!("note{on}"), &what);
-        }
+        notes(args, set, drive, outcome, several);
     }
     let names = |drive: &DriveSheet| -> Vec<String> {
         let members = drive.named_members().into_iter();
@@ -408,7 +429,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         .drives
         .read_as(&arguments.drives, &settings, &mut wrong);
     let faults = args.faults.read(&drives, &mut wrong);
-    let host = catalogue::host(&args.host);
+    let host = catalogue::host(&args.host).and_then(|host| with_memory(args.memory, host));
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
         true => jobs(args, &arguments.files, cores),
@@ -448,6 +469,19 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
     }
 }
 
+/// Returns the options of the `dd` command, if there is one.
+fn dd_of(args: &Args, files: &[PathBuf]) -> Result<Option<Dd>, Problems> {
+    let Some(operands) = &args.dd else {
+        return Ok(None);
+    };
+    if !args.fio.is_empty() || !files.is_empty() || !args.overriding.is_empty() {
+        let mut problems = Problems::whole("--dd", "dd and fio jobs exclude each other");
+        problems.0[0].help = Some("one of the two".into());
+        return Err(problems);
+    }
+    dd(operands).map(Some)
+}
+
 /// Warns about jobs whose range a drive truncates.
 fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Problems> {
     let mut wrong = Problems::default();
@@ -464,7 +498,12 @@ fn tell_cut(args: &Args, drives: &[DriveSheet], set: &JobSet) -> Result<(), Prob
 
 /// Returns the jobs of the arguments; warnings are written to standard error.
 fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> {
-    if args.fio.is_empty() && files.is_empty() {
+    let dd = dd_of(args, files)?;
+    for what in dd.iter().flat_map(|dd| &dd.notes) {
+        remark("warning", what);
+    }
+    let options = dd.map_or_else(|| args.fio.clone(), |dd| dd.options);
+    if options.is_empty() && files.is_empty() {
         let what =
             "there is no job: give a job file, or options such as --rw=randread --bs=4k --size=1g";
         return Err(Problems::whole("command line", what));
@@ -481,7 +520,7 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
         processors: cores.into(),
     };
     let mut set = read_overridden(
-        &args.fio,
+        &options,
         files,
         &args.overriding,
         &args.section,

@@ -178,6 +178,16 @@ pub enum Gauge {
     MediumBusySeconds,
     /// Cumulative: seconds of host CPU spent, over all cores.
     HostCpuSeconds,
+    /// Cumulative: bytes that programs have read through the host's page cache.
+    PageCacheBytesRead,
+    /// Cumulative: bytes that the host's page cache has read from the drive, read-ahead included.
+    PageCacheBytesFetched,
+    /// Cumulative: bytes that programs have written into the host's page cache.
+    PageCacheBytesWritten,
+    /// Cumulative: seconds that writers have waited because too many pages were dirty, over all threads.
+    PageCacheThrottledSeconds,
+    /// Level: bytes in the host's page cache that are not yet on the drive.
+    PageCacheDirtyBytes,
     /// Level: commands outstanding at the device.
     QueueDepth,
     /// Level, mean: percent of rated endurance used, like SMART's Percentage Used, but with fractions.
@@ -219,6 +229,11 @@ impl Gauge {
             Gauge::LinkBusySeconds => "link_busy_seconds",
             Gauge::MediumBusySeconds => "medium_busy_seconds",
             Gauge::HostCpuSeconds => "host_cpu_seconds",
+            Gauge::PageCacheBytesRead => "page_cache_bytes_read",
+            Gauge::PageCacheBytesFetched => "page_cache_bytes_fetched",
+            Gauge::PageCacheBytesWritten => "page_cache_bytes_written",
+            Gauge::PageCacheThrottledSeconds => "page_cache_throttled_seconds",
+            Gauge::PageCacheDirtyBytes => "page_cache_dirty_bytes",
             Gauge::QueueDepth => "queue_depth",
             Gauge::PercentageUsed => "percentage_used",
             Gauge::BufferedBytes => "buffered_bytes",
@@ -237,6 +252,7 @@ impl Gauge {
                 | Gauge::PercentageUsed
                 | Gauge::BufferedBytes
                 | Gauge::DirtyBytes
+                | Gauge::PageCacheDirtyBytes
                 | Gauge::MostLogBytesHeld
                 | Gauge::Congestion
                 | Gauge::FreeShare

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::host::{Durable, Engine, FileConfig, Filesystem};
+use model::host::{Advice, Blocking, Durable, Engine, FileConfig, Filesystem};
 use model::{Op, Span};
 use serde::{Deserialize, Serialize};
 
@@ -376,9 +376,14 @@ pub struct Job {
     pub high_priority: bool,
     /// Whether a kernel thread polls the submission queue (`sqthread_poll`).
     pub sq_poll: bool,
-    /// Unbuffered I/O. Buffered I/O has a model for jobs that write and sync; the fio reader makes other jobs direct,
-    /// with a warning.
+    /// Unbuffered I/O. Other I/O goes through the host's page cache.
     pub direct: bool,
+    /// Advice to the page cache about the accesses.
+    #[serde(default)]
+    pub advice: Advice,
+    /// Whether clean pages of the range are removed from the page cache at the start.
+    #[serde(default)]
+    pub invalidate: bool,
     /// Whether the job uses a block device. A range beyond the end of the device is cut, as in fio.
     #[serde(default)]
     pub on_device: bool,
@@ -454,7 +459,8 @@ impl Job {
         Some(Span::from_ns((runtime + self.ramp_time).ns() / blocks))
     }
 
-    /// Returns the file model of this job's threads; `None` if they use the drive directly, without a page cache.
+    /// Returns the file model of this job's threads, on the whole drive; `None` if they use the drive directly, without a
+    /// page cache.
     pub fn file(&self) -> Option<FileConfig> {
         if self.direct && self.filesystem.is_none() {
             return None;
@@ -475,9 +481,31 @@ impl Job {
             } else {
                 Durable::All
             },
+            syncs: self.syncs(),
+            blocking: match self.engine {
+                Engine::PosixAio => Blocking::Helper,
+                Engine::IoUring => Blocking::Never,
+                Engine::Sync | Engine::Pvsync2 | Engine::Libaio | Engine::UserSpace => {
+                    Blocking::Thread
+                }
+            },
+            advice: self.advice,
+            range: (0, u64::MAX),
+            invalidates: self.invalidate,
         })
     }
+
+    /// Whether the job syncs while it writes.
+    pub fn syncs(&self) -> bool {
+        self.fsync > 0 || self.fdatasync > 0 || self.sync != SyncMode::None
+    }
 }
+
+/// Percentiles that fio reports by default.
+const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
 
 impl Default for Job {
     /// Returns fio's defaults, but with direct I/O and libaio (fio's are buffered and psync).
@@ -529,6 +557,8 @@ impl Default for Job {
             high_priority: false,
             sq_poll: false,
             direct: true,
+            advice: Advice::Normal,
+            invalidate: true,
             on_device: false,
             filesystem: None,
             overwrite: false,
@@ -539,10 +569,7 @@ impl Default for Job {
             sync: SyncMode::None,
             latency_target: None,
             steady_state: None,
-            percentile_list: vec![
-                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
-                99.9, 99.95, 99.99,
-            ],
+            percentile_list: PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
             slat_percentiles: false,

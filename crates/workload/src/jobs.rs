@@ -138,6 +138,12 @@ impl<'a> Jobs<'a> {
         self.threads.iter().map(|one| one.job)
     }
 
+    /// Returns the range of each thread on the drive: its first byte, and the byte after its last.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let settings = self.threads.iter().map(|one| &one.settings);
+        settings.map(|it| (it.start, it.start + it.len))
+    }
+
     /// Returns an upper bound of command ids (exclusive).
     pub fn ids(&self) -> u32 {
         self.slots.len() as u32

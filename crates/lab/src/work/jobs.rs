@@ -1,10 +1,10 @@
 //! Runs the jobs of a scenario, and returns the results of each of their threads.
 
-use model::host::HostConfig;
+use model::host::{FileConfig, HostConfig};
 use model::{Device, Span};
 use text::problem::Problems;
 use workload::Jobs;
-use workload::job::Job;
+use workload::job::{Job, Mix};
 
 use crate::faults::TriggerLog;
 use crate::outcome::{Of, Outcome};
@@ -78,35 +78,49 @@ fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
         "{}: sqthread_poll requires a host with a section [sq_poll]",
         job.name
     );
-    let mut problems = Problems::whole("jobs", what);
-    for problem in &mut problems.0 {
-        problem.help = Some(String::from(
-            "sqthread_poll=0, or a host that has it (linux, xeon-2017)",
-        ));
-    }
-    Err(problems)
+    Err(helped(
+        what,
+        "sqthread_poll=0, or a host that has it (linux, xeon-2017)",
+    ))
 }
 
-/// Returns the files of the jobs' threads, if there are any.
+/// Creates a problem of the jobs.
+fn helped(what: String, help: &str) -> Problems {
+    let mut problems = Problems::whole("jobs", what);
+    problems.0[0].help = Some(help.into());
+    problems
+}
+
+/// Returns the files of the jobs' threads, if there are any. Writes that are synced need no page cache.
 fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<OfFiles>, Problems> {
-    let files: Vec<_> = jobs.threads().map(Job::file).collect();
+    let files = jobs.threads().map(Job::file).zip(jobs.ranges());
+    let of_range = |(file, range): (Option<FileConfig>, _)| Some(FileConfig { range, ..file? });
+    let files: Vec<_> = files.map(of_range).collect();
     if files.iter().all(Option::is_none) {
         return Ok(None);
     }
     let Some(costs) = host.files else {
         let with = jobs.threads().find(|job| job.file().is_some());
         let what = format!(
-            "{}: buffered writes, or a file in a file system, on a host whose file has no [files]",
+            "{}: buffered I/O (direct=0), or a file in a file system, on a host whose file has no [files]",
             with.map_or("jobs", |job| &*job.name)
         );
-        let mut problems = Problems::whole("jobs", what);
-        for problem in &mut problems.0 {
-            problem.help = Some(String::from(
-                "direct=1 or --filesystem none, or a host with files (linux, xeon-2017)",
-            ));
-        }
-        return Err(problems);
+        return Err(helped(
+            what,
+            "direct=1 or --filesystem none, or a host with files (linux, xeon-2017)",
+        ));
     };
+    let needs = |job: &&Job| !job.direct && !(job.mix == Mix::Write && job.syncs());
+    if let (Some(job), None) = (jobs.threads().find(needs), host.page_cache) {
+        let what = format!(
+            "{}: buffered I/O (direct=0) on a host whose file has no [page_cache]",
+            job.name
+        );
+        return Err(helped(
+            what,
+            "direct=1, or a host with a page cache (linux, xeon-2017), or that section in the file of the host",
+        ));
+    }
     Ok(Some(OfFiles {
         costs,
         files,

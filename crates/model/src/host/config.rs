@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 
 use alloc::vec::Vec;
 
-use super::files::FileCosts;
+use super::files::{FileCosts, PageCacheConfig};
 use crate::time::Span;
 
 /// I/O engine of an application; the names are fio's.
@@ -225,6 +225,10 @@ pub struct HostConfig {
     /// Costs of files; `None` if they are not known, or included in the figures of an engine.
     #[cfg_attr(feature = "serde", serde(default))]
     pub files: Option<FileCosts>,
+    /// Memory and limits of the page cache; `None` if the host does not state them: then only writes and syncs can be
+    /// buffered.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub page_cache: Option<PageCacheConfig>,
     /// Costs of kernel threads that poll submission queues; `None` if they are not known.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sq_poll: Option<SqPoll>,

@@ -27,6 +27,8 @@ pub use config::{
     Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise, SqPoll,
     ThreadConfig,
 };
-pub use files::{Durable, FileConfig, FileCosts, Files, Filesystem};
+pub use files::{
+    Advice, Blocking, Durable, FileConfig, FileCosts, Files, Filesystem, PageCacheConfig,
+};
 pub use path::HostPath;
 pub use program::ProgramCosts;

@@ -22,7 +22,7 @@ mod text;
 use std::str::FromStr;
 
 use ::text::quantity::Quantity;
-use model::Span;
+use model::{Gauge, Span};
 use statistics::Window;
 
 use lab::Outcome;
@@ -99,10 +99,14 @@ impl FromStr for Formats {
     }
 }
 
-/// Returns the run in these formats, in fio's order: the jobs, JSON, then the text.
+/// Returns the run in these formats: what the page cache did, then in fio's order: the jobs, JSON, the text.
 pub fn print(report: &Report, formats: Formats) -> String {
     let mut out = String::new();
     if formats.normal {
+        for line in page_cache(report.outcome) {
+            out.push_str(&line);
+            out.push('\n');
+        }
         text::heads(&mut out, report);
     }
     if let Some(detail) = formats.json {
@@ -128,6 +132,64 @@ pub fn spread_starts(jobs: &[Job], outcome: &Outcome) -> Vec<String> {
     };
     let spread = statistics::spread_starts(&outcome.threads);
     spread.into_iter().map(of_job).collect()
+}
+
+/// Returns what the host's page cache did in a run, in a line for reads and one for writes; empty for runs without it.
+pub fn page_cache(outcome: &Outcome) -> Vec<String> {
+    let gauge = |gauge| outcome.gauge(gauge).unwrap_or(0.0);
+    let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
+    let mut lines = Vec::new();
+    let read = gauge(Gauge::PageCacheBytesRead);
+    if read > 0.0 {
+        let fetched = gauge(Gauge::PageCacheBytesFetched);
+        lines.push(format!(
+            "page cache: {} read by the jobs, {} from the drive, {:.1} % served from memory",
+            mib(read),
+            mib(fetched),
+            ((1.0 - fetched / read) * 100.0).max(0.0),
+        ));
+    }
+    let written = gauge(Gauge::PageCacheBytesWritten);
+    if written > 0.0 {
+        lines.push(format!(
+            "page cache: {} written by the jobs, {} not yet on the drive at the end, writers waited {:.3} s",
+            mib(written),
+            mib(gauge(Gauge::PageCacheDirtyBytes)),
+            gauge(Gauge::PageCacheThrottledSeconds),
+        ));
+    }
+    lines
+}
+
+/// Returns the lines that `dd` prints at its end, with blocks of `block` bytes.
+pub fn dd(outcome: &Outcome, block: u64) -> Vec<String> {
+    let thread = &outcome.threads[0];
+    let bytes = thread.read.bytes + thread.write.bytes;
+    let (whole, rest) = (
+        bytes / block.max(1),
+        u8::from(!bytes.is_multiple_of(block.max(1))),
+    );
+    let seconds = thread.ended.since(thread.started).seconds();
+    let scaled = |base: f64, units: [&str; 4]| {
+        let (mut value, mut unit) = (bytes as f64, "B");
+        for larger in units {
+            if value < base {
+                break;
+            }
+            (value, unit) = (value / base, larger);
+        }
+        format!("{value:.1} {unit}")
+    };
+    vec![
+        format!("{whole}+{rest} records in"),
+        format!("{whole}+{rest} records out"),
+        format!(
+            "{bytes} bytes ({}, {}) copied, {seconds:.6} s, {:.1} MB/s",
+            scaled(1e3, ["kB", "MB", "GB", "TB"]),
+            scaled(1024.0, ["KiB", "MiB", "GiB", "TiB"]),
+            bytes as f64 / seconds.max(1e-9) / 1e6,
+        ),
+    ]
 }
 
 #[cfg(test)]

@@ -377,6 +377,10 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
             .collect();
         Problems(all)
     })?;
+    if set.jobs.iter().any(|job| !job.direct) {
+        let what = "buffered I/O (direct=0, fio's default) is simulated as direct=1";
+        set.unlike.push(what.into());
+    }
     for job in &mut set.jobs {
         job.name = name.into();
         // A file is a small part of the drive, and its place does not matter to the model.

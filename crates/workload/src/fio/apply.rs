@@ -1,5 +1,7 @@
 //! Effect of each modelled option: one small function per option, with the name of the option.
 
+use model::host::Advice;
+
 use crate::job::{
     Distribution, Extent, Mix, RateProcess, Sequencer, SteadyMetric, SyncMode, Unified,
 };
@@ -53,6 +55,7 @@ store! {
     iodepth_batch_complete_max: job.iodepth_batch_complete_max = |given| given.number32(0, 65_535);
     iodepth_low: job.iodepth_low = |given| given.number32(0, 65_535);
     direct: job.direct = |given| given.boolean();
+    invalidate: job.invalidate = |given| given.boolean();
     overwrite: job.overwrite = |given| given.boolean();
     buffered: job.direct = |given| given.boolean().map(|buffered| !buffered);
     fsync: job.fsync = |given| given.number32(0, u32::MAX);
@@ -186,6 +189,21 @@ pub(super) fn rw_sequencer(settings: &mut Settings, given: &Given) -> Applied {
         ("identical", Sequencer::Identical),
     ];
     settings.job.sequencer = given.word(&kinds)?.0;
+    Ok(())
+}
+
+pub(super) fn fadvise_hint(settings: &mut Settings, given: &Given) -> Applied {
+    let hints = [
+        ("0", Some(Advice::Normal)),
+        ("none", Some(Advice::Normal)),
+        // By the job's accesses, which is fio's default.
+        ("1", None),
+        ("random", Some(Advice::Random)),
+        ("sequential", Some(Advice::Sequential)),
+        // Linux ignores this advice for reads (mm/fadvise.c).
+        ("noreuse", Some(Advice::Normal)),
+    ];
+    settings.advice = given.word(&hints)?.0;
     Ok(())
 }
 

@@ -13,6 +13,8 @@ pub(super) struct FioEngine {
     pub synchronous: bool,
     /// Whether the I/O is unbuffered, for any value of `direct`.
     pub unbuffered: bool,
+    /// Whether the I/O goes through the page cache, for any value of `direct`.
+    pub mapped: bool,
     /// Remark for every job with this engine: the engine whose host path represents it.
     pub stands_in: Option<&'static str>,
 }
@@ -23,6 +25,7 @@ const fn engine(name: &'static str, engine: Engine, synchronous: bool) -> FioEng
         engine,
         synchronous,
         unbuffered: false,
+        mapped: false,
         stands_in: None,
     }
 }
@@ -30,6 +33,11 @@ const fn engine(name: &'static str, engine: Engine, synchronous: bool) -> FioEng
 impl FioEngine {
     const fn unbuffered(mut self) -> FioEngine {
         self.unbuffered = true;
+        self
+    }
+
+    const fn mapped(mut self) -> FioEngine {
+        self.mapped = true;
         self
     }
 
@@ -47,6 +55,9 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("pvsync", Engine::Sync, true),
     engine("pvsync2", Engine::Pvsync2, true),
     engine("sg", Engine::Sync, true).unbuffered(),
+    engine("mmap", Engine::Sync, true).mapped().as_if(
+        "ioengine=mmap is taken as psync through the page cache: each I/O costs a system call and a copy instead of page faults",
+    ),
     engine("libaio", Engine::Libaio, false),
     engine("posixaio", Engine::PosixAio, false),
     engine("io_uring", Engine::IoUring, false),
@@ -75,7 +86,7 @@ pub(super) const ENGINES: &[FioEngine] = &[
 const WITHOUT_MODEL: &[(&str, &[&str])] = &[
     (
         "reads and writes memory, so the kernel decides what reaches a drive and when",
-        &["mmap", "pmemblk", "dev-dax", "libpmem", "page_fault"],
+        &["pmemblk", "dev-dax", "libpmem", "page_fault"],
     ),
     (
         "does no I/O on a drive, so there is nothing to simulate",

@@ -10,6 +10,7 @@
 
 mod apply;
 mod command_line;
+mod dd;
 mod engines;
 mod expression;
 mod files;
@@ -31,6 +32,7 @@ use text::problem::{Place, Problem, Problems, nearest};
 
 pub use apply::is_random;
 pub use command_line::{option_names, takes_value};
+pub use dd::{Dd, dd};
 pub use files::in_filesystem;
 
 use ini::Substituted;

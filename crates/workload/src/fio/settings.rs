@@ -5,11 +5,11 @@
 //! section.
 
 use model::Span;
-use model::host::{Engine, Filesystem};
+use model::host::{Advice, Engine, Filesystem};
 
 use crate::job::{
     BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
-    SteadyState, SyncMode, ThinkTime,
+    SteadyState, ThinkTime,
 };
 
 use super::engines;
@@ -22,6 +22,8 @@ use crate::blocks::limits;
 pub(super) struct Settings {
     /// Values that need no combination with other options.
     pub job: Job,
+    /// Advice by `fadvise_hint`; `None` follows the job's accesses.
+    pub advice: Option<Advice>,
     pub bs: [u64; 3],
     pub min_bs: [Option<u64>; 3],
     pub max_bs: [Option<u64>; 3],
@@ -63,6 +65,7 @@ impl Default for Settings {
         job.direct = false;
         Settings {
             job,
+            advice: None,
             bs: [4096; 3],
             min_bs: [None; 3],
             max_bs: [None; 3],
@@ -333,7 +336,7 @@ impl Settings {
     fn is_cached(&self) -> bool {
         let engine = engines::find(&self.job.engine_name);
         let data = matches!(self.job.mix, Mix::Read | Mix::Write | Mix::ReadWrite);
-        data && !self.job.direct && engine.is_some_and(|engine| !engine.unbuffered)
+        data && engine.is_some_and(|engine| engine.mapped || !self.job.direct && !engine.unbuffered)
     }
 
     fn finish_rates(&mut self, wrong: &mut Vec<About<Wrong>>) {
@@ -406,20 +409,14 @@ impl Settings {
             }
         }
         unlike.extend(engine.stands_in.map(String::from));
-        let buffered = !self.job.direct && !engine.unbuffered;
-        let syncs = self.job.fsync > 0 || self.job.fdatasync > 0 || self.job.sync != SyncMode::None;
+        let buffered = self.is_cached();
         let plays = !self.iolog.path.as_os_str().is_empty();
-        let cached = buffered && syncs && !plays && self.job.mix == Mix::Write;
+        let cached = buffered && !plays;
         if cached {
-            let device = self.is_on_device();
-            self.job.filesystem = (!device).then(Filesystem::default);
-            notes.push(match device {
-                true => "buffered writes that are synced: through the page cache".into(),
-                false => "buffered writes that are synced: through the page cache and the journal of ext4, unless --filesystem says otherwise".into(),
-            });
+            self.finish_cached(notes);
         } else if buffered {
             unlike.push(
-                "buffered I/O (direct=0, fio's default) has no model and is run as direct=1".into(),
+                "buffered I/O (direct=0, fio's default) of a recorded list (read_iolog) has no model and is run as direct=1".into(),
             );
         }
         if self.job.whole_pages && !cached {
@@ -435,6 +432,27 @@ impl Settings {
             ));
         }
         self.job.direct = !cached;
+    }
+
+    /// Puts a job's I/O into the page cache.
+    fn finish_cached(&mut self, notes: &mut Vec<String>) {
+        let device = self.is_on_device();
+        let job = &mut self.job;
+        job.filesystem = (!device).then(Filesystem::default);
+        job.advice = self.advice.unwrap_or(match job.random {
+            true => Advice::Random,
+            false => Advice::Sequential,
+        });
+        notes.push(match device {
+            true => "buffered I/O (direct=0): through the host's page cache".into(),
+            false => "buffered I/O (direct=0): through the host's page cache and the journal of ext4, unless --filesystem says otherwise".into(),
+        });
+        if job.engine == Engine::Libaio && job.iodepth > 1 {
+            notes.push(format!(
+                "ioengine={} with direct=0: the system call that submits an I/O also waits for it, so iodepth={} keeps one in flight",
+                job.engine_name, job.iodepth
+            ));
+        }
     }
 
     fn finish_depth(&mut self, notes: &mut Vec<String>) {

@@ -405,7 +405,7 @@ fn what_a_model_cannot_do_is_said_once() {
     insta::assert_snapshot!(set.warnings.join("\n"), @r#"
     ignored (no effect on a simulated drive): cpus_allowed, verify_pattern
     not simulated, though it would change what fio does: verify=crc32c, zonemode=zbd
-    buffered I/O (direct=0, fio's default) has no model and is run as direct=1
+    buffered I/O (direct=0): through the host's page cache and the journal of ext4, unless --filesystem says otherwise
     ioengine=psync is synchronous: iodepth=8 is capped at 1, as in fio (b)
     wait_for=a waits for all earlier jobs, as stonewall does (b)
     "#);
@@ -415,7 +415,7 @@ fn what_a_model_cannot_do_is_said_once() {
 
 #[test]
 fn problems_name_line_key_and_cure() {
-    let text = "[global]\nrw=randread\nblocksiz=4k\ndirect=1\n[one]\niodepth=zero\nruntime=60sec\n[two\nbs=1.5k\nioengine=mmap\n[three]\n\
+    let text = "[global]\nrw=randread\nblocksiz=4k\ndirect=1\n[one]\niodepth=zero\nruntime=60sec\n[two\nbs=1.5k\nioengine=pmemblk\n[three]\n\
                 rw=randreed\nsize=4q\nbs=4kib\nhipri\nbssplit=4k/60:8k/60:16k:32k\nrate=1m\nrate_iops=5\nrwmixread=101\ndirect=yes\niodepth\n";
     let problems = read_text("bad.fio", text, &HERE).expect_err("full of mistakes");
     insta::assert_snapshot!(problems.to_string(), @r#"
@@ -429,8 +429,8 @@ fn problems_name_line_key_and_cure() {
       help: a name in brackets, such as [job1], on a line of its own
     error: bad.fio:9:1: bs: `.5k` in `1.5k` is not a suffix of a size
       help: a whole number and k, m, g, t or p, alone or with b (see kb_base)
-    error: bad.fio:10:1: ioengine: `mmap` reads and writes memory, so the kernel decides what reaches a drive and when
-      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, spdk_bdev, nbd, xnvme, libblkio, windowsaio, solarisaio
+    error: bad.fio:10:1: ioengine: `pmemblk` reads and writes memory, so the kernel decides what reaches a drive and when
+      help: for the same I/O on a drive, use one of sync, psync, vsync, pvsync, pvsync2, sg, mmap, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, spdk_bdev, nbd, xnvme, libblkio, windowsaio, solarisaio
     error: bad.fio:12:1: rw: there is no `randreed`
       help: did you mean `randread`? There are: read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite
     error: bad.fio:13:1: size: `q` in `4q` is not a suffix of a size

@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 
 use super::sync::seen;
-use super::{Files, Owner};
+use super::{FileTimer, Files, Owner};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op};
 use crate::device::Device;
@@ -110,6 +110,11 @@ impl Journal {
         }
     }
 
+    /// Returns the host's thread that writes the journal. It also stands for the flusher.
+    pub(super) fn thread(&self) -> u16 {
+        self.thread
+    }
+
     /// Resets the journal after a power cut.
     pub(super) fn clear(&mut self) {
         self.running = None;
@@ -148,7 +153,7 @@ impl<D: Device> Files<D> {
             began: now,
             anatomy,
         });
-        self.timers.push(now + self.costs.wake, Owner::Journal);
+        self.timers.push(now + self.costs.wake, FileTimer::Journal);
     }
 
     /// The journal's thread has woken up.

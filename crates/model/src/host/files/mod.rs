@@ -1,7 +1,8 @@
-//! A file system and its page cache, between job threads and the host's path to the drive: a thin model that covers
-//! writes and syncs.
+//! A file system and its page cache, between job threads and the host's path to the drive.
 //!
-//! A buffered write is a system call and a copy. A sync writes the pages that its thread made dirty, and waits for
+//! A buffered write is a system call and a copy, and so is a read of pages in memory (`pages`). A read of other pages
+//! waits for the drive, and reads ahead (`read`). The flusher thread writes dirty pages back, and writers wait while too
+//! much is dirty (`writeback`). Hosts without a `[page_cache]` have writes and syncs only. A sync writes the pages that its thread made dirty, and waits for
 //! them. If the file's metadata changed, it then waits for a commit of the journal (`journal`); otherwise it flushes
 //! the drive. These steps run in series, each through the block layer, the interrupt and the wake-up of the host path.
 //! fdatasync needs metadata only if a page was written for the first time (its extent is then marked as written, or the
@@ -9,75 +10,37 @@
 //! some additional CPU time. A direct write to blocks that are allocated but were never written waits until its extent
 //! is marked as written (converted). A kernel thread does that after the write, for one write of a file at a time.
 //!
-//! Not modelled: reads through the page cache, write-back before a sync, the limit of dirty pages, fragmented
-//! allocation, and a full journal that must be checkpointed. Each file has one thread, and files of one file system do
-//! not wait for each other.
+//! The flusher and the journal share a thread of the host. Threads that share a file write the pages that they changed
+//! themselves. Not modelled: the cost of page faults and of evicting pages, partial writes of pages that are not in
+//! memory (Linux reads them first), fragmented allocation, a full journal that must be checkpointed. Files of one file
+//! system do not wait for each other.
 //!
 //! Source: Linux, Documentation/filesystems/ext4/journal.rst, Documentation/block/writeback_cache_control.rst,
 //! fs/ext4/fsync.c, fs/jbd2/commit.c, fs/xfs/xfs_log.c. Assumed values are in `[files]` of a host and in `journal`.
 
+mod config;
 mod journal;
+mod pages;
+mod read;
 mod sync;
+mod writeback;
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+pub use self::config::{Blocking, Durable, FileConfig, FileCosts, PageCacheConfig};
 pub use self::journal::Filesystem;
 use self::journal::Journal;
+use self::pages::Pages;
+pub use self::read::Advice;
+use self::read::{Fetch, ReadAheadState};
+use self::writeback::{CacheCounts, Flusher, PageWrite};
 use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::{Due, Packed, Slab, Station};
 use crate::time::{Span, Time};
-
-/// CPU time of a file system and its page cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct FileCosts {
-    /// A buffered write without its copy, including the system call.
-    pub cached: Span,
-    /// Copying into the page cache, in picoseconds per byte.
-    pub copy_picoseconds_per_byte: u64,
-    /// Additional time of a direct I/O to a file: the lookup in its extent map.
-    pub direct: Span,
-    /// A sync until its first page is submitted: finding dirty pages, mapping them.
-    pub sync: Span,
-    /// Time to wake the journal's thread, and to be woken by it: each.
-    pub wake: Span,
-    /// Marking an extent as written after a direct write: a kernel thread, which wakes first (`wake`), changes the
-    /// file's map within a transaction of the journal.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub convert: Span,
-    /// Tick of the clock that sets a file's times; zero: each write changes them.
-    pub tick: Span,
-}
-
-/// The data and metadata that a sync makes durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Durable {
-    /// Data, and the metadata needed to find it (fdatasync, `O_DSYNC`).
-    Data,
-    /// Also the times of the file (fsync, `O_SYNC`).
-    All,
-}
-
-/// The file of a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FileConfig {
-    /// File system; `None` for a drive that is written through the page cache.
-    pub filesystem: Option<Filesystem>,
-    /// Whether writes go through the page cache.
-    pub buffered: bool,
-    /// Whether the file is written sequentially for the first time: each page beyond the written part is new.
-    pub appends: bool,
-    /// Mean time between direct writes to blocks that were allocated and never written: the time in which a file is
-    /// written, divided by its blocks. Zero: all writes are of this kind. `None`: all blocks have been written.
-    pub converts_every: Option<Span>,
-    /// Whether each write is durable when it completes (`O_DSYNC`, `O_SYNC`).
-    pub each: Option<Durable>,
-    /// Data and metadata that an explicit sync makes durable.
-    pub sync: Durable,
-}
 
 /// Bytes per page.
 const PAGE: u64 = 4096;
@@ -103,13 +66,35 @@ struct ThreadFile {
     busy_until: Time,
     /// System time that is not included in any core of the host path.
     cpu: Span,
+    /// Since when pages are in `dirty`, and whether the flusher must write all of them.
+    dirty_since: Time,
+    expired: bool,
+    /// Dirty pages that the flusher is working on, in the order of the drive, and its requests.
+    pass: VecDeque<(u64, u64)>,
+    in_flight: Vec<u32>,
+    /// Bytes written since the limits of dirty pages were checked.
+    unchecked: u64,
+    /// The I/O that waits for the drive, and I/Os that wait until it completes.
+    blocker: Option<CommandId>,
+    queued: VecDeque<CommandId>,
+    /// Whether these are being resumed.
+    resumes: bool,
+    ahead: ReadAheadState,
+    /// Whether the thread has issued an I/O.
+    opened: bool,
 }
 
 /// Current stage of an outstanding command of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The data is being copied.
+    /// The data is being copied, or looked for.
     Enter,
+    /// An earlier I/O of the thread waits for the drive.
+    Queued,
+    /// Pages are being read.
+    Fetch,
+    /// Too many pages are dirty.
+    Throttled,
     /// A direct I/O is at the drive.
     Direct,
     /// The system looks for dirty pages.
@@ -130,8 +115,10 @@ struct Task {
     command: Command,
     stage: Stage,
     began: Time,
-    /// When it started to wait for the journal.
+    /// When it started to wait, for the journal or for pages.
     joined: Time,
+    /// The page that a read has reached.
+    page: u64,
     /// Commands of this stage outstanding at the drive.
     left: u32,
     durable: Durable,
@@ -141,33 +128,54 @@ struct Task {
     anatomy: Anatomy,
 }
 
-/// The owner of an internal command or timer, which is notified when it completes.
+/// The owner of an internal command, which is notified when it completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Task(CommandId),
     Journal,
+    /// A request that writes pages.
+    Write(u32),
+    /// A request that reads pages.
+    Fetch(u32),
+}
+
+/// The owner of a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FileTimer {
+    Task(CommandId),
+    Journal,
+    /// The flusher wakes.
+    Flusher,
+    /// The flusher looks for pages that have been dirty for long.
+    Look,
 }
 
 /// Used in place of a task's id; all task ids are smaller.
 const JOURNAL: u32 = u32::MAX;
+const FLUSHER: u32 = u32::MAX - 1;
+const LOOK: u32 = u32::MAX - 2;
 
-impl Packed for Owner {
+impl Packed for FileTimer {
     #[inline]
     fn pack(self) -> u32 {
         match self {
-            Owner::Task(id) => {
-                debug_assert!(id != JOURNAL);
+            FileTimer::Task(id) => {
+                debug_assert!(id < LOOK);
                 id
             }
-            Owner::Journal => JOURNAL,
+            FileTimer::Journal => JOURNAL,
+            FileTimer::Flusher => FLUSHER,
+            FileTimer::Look => LOOK,
         }
     }
 
     #[inline]
-    fn unpack(packed: u32) -> Owner {
+    fn unpack(packed: u32) -> FileTimer {
         match packed {
-            JOURNAL => Owner::Journal,
-            id => Owner::Task(id),
+            JOURNAL => FileTimer::Journal,
+            FLUSHER => FileTimer::Flusher,
+            LOOK => FileTimer::Look,
+            id => FileTimer::Task(id),
         }
     }
 }
@@ -185,7 +193,14 @@ pub struct Files<D> {
     first: CommandId,
     owners: Slab<Owner>,
     journal: Journal,
-    timers: Due<Owner>,
+    /// The page cache, if a thread uses it and the host states its memory.
+    cache: Option<PageCacheConfig>,
+    pages: Option<Pages>,
+    flusher: Flusher,
+    requests: Slab<PageWrite>,
+    fetches: Slab<Fetch>,
+    counts: CacheCounts,
+    timers: Due<FileTimer>,
     below: Vec<Completion>,
 }
 
@@ -214,7 +229,20 @@ impl<D: Device> Files<D> {
             converter: Station::default(),
             busy_until: Time::ZERO,
             cpu: Span::ZERO,
+            dirty_since: Time::ZERO,
+            expired: false,
+            pass: VecDeque::new(),
+            in_flight: Vec::new(),
+            unchecked: 0,
+            blocker: None,
+            queued: VecDeque::new(),
+            resumes: false,
+            ahead: ReadAheadState::NONE,
+            opened: false,
         };
+        let buffered = files.iter().flatten().any(|file| file.buffered);
+        let cache = host.page_cache().filter(|_| buffered);
+        let capacity = host.capacity().bytes;
         let mut filesystems = files.iter().flatten().filter_map(|file| file.filesystem);
         let filesystem = filesystems.next().unwrap_or_default();
         Files {
@@ -225,6 +253,12 @@ impl<D: Device> Files<D> {
             tasks: alloc::vec![None; ids as usize],
             first: ids,
             owners: Slab::default(),
+            cache,
+            pages: cache.map(|config| Pages::new(config.memory, capacity)),
+            flusher: Flusher::default(),
+            requests: Slab::default(),
+            fetches: Slab::default(),
+            counts: CacheCounts::default(),
             timers: Due::default(),
             below: Vec::new(),
         }
@@ -259,6 +293,10 @@ impl<D: Device> Files<D> {
     /// Starts the command of a file.
     fn begin(&mut self, now: Time, command: Command) {
         let costs = self.costs;
+        let reads = self.pages.is_some();
+        if !self.file(command.queue).opened {
+            self.open(command.queue);
+        }
         let file = self.file(command.queue);
         let durable = match (command.op, file.config.each) {
             (Op::Flush, _) | (_, None) => file.config.sync,
@@ -266,7 +304,7 @@ impl<D: Device> Files<D> {
         };
         let entering = match command.op {
             Op::Flush => Some((Stage::Sync, costs.sync)),
-            Op::Write if file.config.buffered => {
+            Op::Read | Op::Write if file.config.buffered && (reads || command.op == Op::Write) => {
                 let copied =
                     Span::per_bytes(costs.copy_picoseconds_per_byte, u64::from(command.bytes));
                 Some((Stage::Enter, costs.cached + copied))
@@ -285,9 +323,13 @@ impl<D: Device> Files<D> {
         };
         let mut converts = false;
         if command.op == Op::Write {
-            file.write(now, &command, costs.tick);
+            file.note_change(now, &command, costs.tick);
             converts = file.converts(now);
+            self.change_pages(now, &command);
+        } else if stage == Stage::Enter {
+            self.counts.read += u64::from(command.bytes);
         }
+        let file = self.file(command.queue);
         // Data that needs a commit as well becomes durable with that commit.
         let fua = command.fua && !file.needs_commit(durable);
         let mut anatomy = Anatomy::ZERO;
@@ -298,6 +340,7 @@ impl<D: Device> Files<D> {
             stage,
             began: now,
             joined: now,
+            page: command.offset / PAGE,
             left: u32::from(stage == Stage::Direct),
             durable,
             converts,
@@ -306,7 +349,51 @@ impl<D: Device> Files<D> {
         });
         match stage {
             Stage::Direct => self.host.submit(now, Command { fua, ..command }),
-            _ => self.timers.push(starts + takes, Owner::Task(command.id)),
+            _ => self
+                .timers
+                .push(starts + takes, FileTimer::Task(command.id)),
+        }
+    }
+
+    /// A thread opens its file.
+    fn open(&mut self, thread: u16) {
+        let file = self.file(thread);
+        file.opened = true;
+        let (start, end) = file.config.range;
+        if file.config.buffered
+            && file.config.invalidates
+            && let Some(pages) = &mut self.pages
+        {
+            pages.drop_clean(start / PAGE, end.div_ceil(PAGE));
+        }
+    }
+
+    /// A buffered write changes pages in memory.
+    fn change_pages(&mut self, now: Time, command: &Command) {
+        if !self.file(command.queue).config.buffered {
+            return;
+        }
+        let (start, end) = pages_of(command);
+        let mut changed = self.pages.is_none() || self.file(command.queue).config.syncs;
+        if let Some(pages) = &mut self.pages {
+            self.counts.written += u64::from(command.bytes);
+            for page in start / PAGE..end / PAGE {
+                changed |= pages.change(page);
+            }
+        }
+        let file = self.file(command.queue);
+        if !changed {
+            return;
+        }
+        if file.dirty.is_empty() {
+            file.dirty_since = now;
+        }
+        match file.dirty.last_mut() {
+            Some(last) if last.0 <= start && start <= last.1 => last.1 = last.1.max(end),
+            _ => file.dirty.push((start, end)),
+        }
+        if self.pages.is_some() {
+            self.look_later(now);
         }
     }
 
@@ -319,6 +406,8 @@ impl<D: Device> Files<D> {
             match owner {
                 Owner::Journal => self.journal_answered(now, completion),
                 Owner::Task(task) => self.task_answered(now, task, completion, done),
+                Owner::Write(request) => self.pages_written(now, request, completion, done),
+                Owner::Fetch(fetch) => self.fetched(now, fetch, completion, done),
             }
         } else if self.tasks[id as usize].is_some() {
             self.task_answered(now, id, completion, done);
@@ -327,22 +416,29 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// A timer of a task or of the journal is due.
-    fn due(&mut self, now: Time, whose: Owner, done: &mut Vec<Completion>) {
-        match whose {
-            Owner::Journal => self.journal_wakes(now),
-            Owner::Task(id) => self.task_goes_on(now, id, done),
+    /// A timer is due.
+    fn due(&mut self, now: Time, timer: FileTimer, done: &mut Vec<Completion>) {
+        match timer {
+            FileTimer::Journal => self.journal_wakes(now),
+            FileTimer::Task(id) => self.task_goes_on(now, id, done),
+            FileTimer::Flusher => self.flush_pages(now),
+            FileTimer::Look => self.look(now),
         }
     }
 }
 
+/// Returns the first byte of the pages that a command touches, and the byte after the last.
+fn pages_of(command: &Command) -> (u64, u64) {
+    (
+        command.offset - command.offset % PAGE,
+        command.end().next_multiple_of(PAGE),
+    )
+}
+
 impl ThreadFile {
-    /// Records the changes that a write makes.
-    fn write(&mut self, now: Time, command: &Command, tick: Span) {
-        let (start, end) = (
-            command.offset - command.offset % PAGE,
-            command.end().next_multiple_of(PAGE),
-        );
+    /// Records the changes that a write makes to the file's metadata.
+    fn note_change(&mut self, now: Time, command: &Command, tick: Span) {
+        let (_, end) = pages_of(command);
         match now.ns().checked_div(tick.ns()) {
             Some(before) => {
                 self.touched |= before + 1 != self.tick;
@@ -353,12 +449,6 @@ impl ThreadFile {
         if self.config.appends && end > self.written_to {
             self.grown = true;
             self.written_to = end;
-        }
-        if self.config.buffered {
-            match self.dirty.last_mut() {
-                Some(last) if last.0 <= start && start <= last.1 => last.1 = last.1.max(end),
-                _ => self.dirty.push((start, end)),
-            }
         }
     }
 
@@ -380,9 +470,10 @@ impl ThreadFile {
         self.config.filesystem.is_some() && changed
     }
 
-    /// Returns the dirty pages as ranges, in the order of the drive, and marks them clean.
+    /// Returns the dirty pages as ranges, in the order of the drive, and forgets them.
     fn take_dirty(&mut self) -> Vec<(u64, u64)> {
         let mut dirty = core::mem::take(&mut self.dirty);
+        dirty.extend(self.pass.drain(..).filter(|range| range.0 < range.1));
         dirty.sort_unstable();
         dirty.dedup_by(|next, before| {
             let joins = next.0 <= before.1;
@@ -450,7 +541,17 @@ impl<D: Device> Device for Files<D> {
         for file in self.files.iter_mut().flatten() {
             file.dirty.clear();
             file.converter.clear(now);
+            file.pass.clear();
+            file.in_flight.clear();
+            file.queued.clear();
+            (file.expired, file.blocker, file.resumes) = (false, None, false);
         }
+        if let Some(pages) = &mut self.pages {
+            pages.clear();
+        }
+        self.flusher.clear();
+        self.requests = Slab::default();
+        self.fetches = Slab::default();
         self.tasks.fill(None);
         self.owners = Slab::default();
         self.journal.clear();
@@ -462,5 +563,16 @@ impl<D: Device> Device for Files<D> {
         self.host.inspect(now, gauges);
         let cpu = self.files.iter().flatten().map(|file| file.cpu.seconds());
         gauges.gauge(Gauge::HostCpuSeconds, cpu.sum());
+        let Some(pages) = &self.pages else { return };
+        let counts = &self.counts;
+        for (gauge, bytes) in [
+            (Gauge::PageCacheBytesRead, counts.read),
+            (Gauge::PageCacheBytesFetched, counts.fetched),
+            (Gauge::PageCacheBytesWritten, counts.written),
+            (Gauge::PageCacheDirtyBytes, pages.unwritten()),
+        ] {
+            gauges.gauge(gauge, bytes as f64);
+        }
+        gauges.gauge(Gauge::PageCacheThrottledSeconds, counts.throttled.seconds());
     }
 }

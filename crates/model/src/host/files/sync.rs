@@ -2,14 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::{Durable, Files, Owner, Stage, Task};
+use super::read::waited;
+use super::writeback::PIECE;
+use super::{Blocking, Durable, FileTimer, Files, Owner, Stage, Task};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
 use crate::time::Time;
-
-/// Largest piece in which dirty pages are written to the drive: 256 pages, the maximum of a Linux `bio`.
-const PIECE: u64 = 1 << 20;
 
 /// Converts the latency of a command below to that seen from above: time that kept its thread from issuing it is part
 /// of the wait.
@@ -29,17 +28,68 @@ impl<D: Device> Files<D> {
             Stage::Enter => self.entered(now, id, task, done),
             Stage::Sync => self.write_out(now, id, done),
             Stage::Woken => self.complete(now, id, done),
-            // These stages wait for the drive or the journal.
-            Stage::Direct | Stage::Data | Stage::Commit | Stage::Flush => {}
+            // These stages wait for the drive, the journal, or the thread's previous I/O.
+            Stage::Direct
+            | Stage::Data
+            | Stage::Commit
+            | Stage::Flush
+            | Stage::Fetch
+            | Stage::Throttled
+            | Stage::Queued => {}
         }
     }
 
-    /// The copy of a write has ended.
+    /// The copy of a write has ended, or the look-up of a read.
     fn entered(&mut self, now: Time, id: CommandId, task: Task, done: &mut Vec<Completion>) {
-        match self.file(task.command.queue).config.each {
-            Some(_) => self.write_out(now, id, done),
-            None => self.complete(now, id, done),
+        let thread = task.command.queue;
+        let file = self.file(thread);
+        if file.blocker.is_some() && file.config.blocking != Blocking::Never {
+            file.queued.push_back(id);
+            let task = self.task(id);
+            (task.stage, task.joined) = (Stage::Queued, now);
+            return;
         }
+        if task.command.op == Op::Read {
+            return self.read_on(now, id, done);
+        }
+        if self.file(thread).config.each.is_some() {
+            return self.write_out(now, id, done);
+        }
+        if self.throttles(thread, task.command.bytes) {
+            return self.throttle(now, id);
+        }
+        self.wake_flusher(now);
+        self.complete(now, id, done);
+    }
+
+    /// A command waits for the drive within its system call.
+    pub(super) fn block(&mut self, now: Time, id: CommandId, stage: Stage) {
+        let task = self.task(id);
+        (task.stage, task.joined) = (stage, now);
+        let thread = task.command.queue;
+        self.file(thread).blocker = Some(id);
+    }
+
+    /// The thread continues with the commands that it could not issue while one was blocked.
+    fn unblock(&mut self, now: Time, thread: u16, done: &mut Vec<Completion>) {
+        let file = self.file(thread);
+        if core::mem::replace(&mut file.resumes, true) {
+            return;
+        }
+        while let file = self.file(thread)
+            && file.blocker.is_none()
+            && let Some(next) = file.queued.pop_front()
+        {
+            let part = match file.config.blocking {
+                Blocking::Helper => Part::QueueSlot,
+                Blocking::Thread | Blocking::Never => Part::ThreadBusy,
+            };
+            let task = self.task(next);
+            task.anatomy.add(part, now.since(task.joined));
+            let task = *task;
+            self.entered(now, next, task, done);
+        }
+        self.file(thread).resumes = false;
     }
 
     fn commits(&mut self, thread: u16, durable: Durable) -> bool {
@@ -52,24 +102,32 @@ impl<D: Device> Files<D> {
         task.left = left;
     }
 
-    /// Writes a task's dirty pages to the drive, or continues if there are none.
+    /// Writes a task's dirty pages to the drive, or continues if there are none. It also waits for pages of its file that
+    /// the flusher is writing.
     fn write_out(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let thread = self.task(id).command.queue;
         let capacity = self.capacity().bytes;
         let mut dirty = self.file(thread).take_dirty();
-        let mut sent = 0;
+        let mut sent = self.file(thread).in_flight.len() as u32;
+        for index in 0..sent as usize {
+            let request = self.file(thread).in_flight[index];
+            self.requests[request].waiters.push(id);
+        }
+        let mut first = true;
+        self.task(id).joined = now;
+        self.stage(id, Stage::Data, sent);
         for &(start, end) in &dirty {
             let end = end.min(capacity);
             let mut at = start;
             while at < end {
                 let bytes = PIECE.min(end - at);
                 let mut command = Command::write(0, at, bytes as u32);
-                command.queue = thread;
                 // One system call for all of them.
-                command.batched = sent > 0;
+                command.batched = !first;
+                first = false;
                 sent += 1;
                 self.stage(id, Stage::Data, sent);
-                self.send(now, Owner::Task(id), command);
+                self.write_pages(now, command, thread, alloc::vec![id]);
                 at += bytes;
             }
         }
@@ -117,9 +175,11 @@ impl<D: Device> Files<D> {
         if task.left > 0 {
             return;
         }
-        // All commands of a stage were sent at one time: the last one has the latency of the stage.
+        // The commands of a stage were sent at one time, except those of the flusher: the last one has the latency of the
+        // stage.
         task.anatomy.append(&match task.stage {
             Stage::Direct => completion.anatomy,
+            Stage::Data => waited(now, task.joined, completion),
             _ => seen(&completion.anatomy),
         });
         let (stage, command, durable) = (task.stage, task.command, task.durable);
@@ -146,7 +206,7 @@ impl<D: Device> Files<D> {
         let task = self.task(id);
         task.anatomy.add(Part::HostCompletion, marked.since(now));
         task.stage = Stage::Woken;
-        self.timers.push(marked, Owner::Task(id));
+        self.timers.push(marked, FileTimer::Task(id));
     }
 
     /// The journal has committed the metadata that a task waited for. The commit began at `began`, and took `took`.
@@ -157,10 +217,10 @@ impl<D: Device> Files<D> {
         task.anatomy.append(took);
         task.anatomy.add(Part::HostCompletion, wake);
         task.stage = Stage::Woken;
-        self.timers.push(now + wake, Owner::Task(id));
+        self.timers.push(now + wake, FileTimer::Task(id));
     }
 
-    fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+    pub(super) fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let task = *self.task(id);
         self.tasks[id as usize] = None;
         debug_assert_eq!(task.anatomy.total(), now.since(task.began));
@@ -170,5 +230,11 @@ impl<D: Device> Files<D> {
             status: task.status,
             anatomy: task.anatomy,
         });
+        let thread = task.command.queue;
+        let file = self.file(thread);
+        if file.blocker == Some(id) {
+            file.blocker = None;
+            self.unblock(now, thread, done);
+        }
     }
 }

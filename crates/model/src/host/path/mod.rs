@@ -40,6 +40,7 @@ use super::bridge::Crossings;
 use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
 use super::core::{Core, NOBODY, Work};
+use super::files::PageCacheConfig;
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
@@ -175,6 +176,11 @@ impl<D: Device> HostPath<D> {
     /// Whether the drive has no volatile cache, so that flushes end in the system.
     pub fn is_write_through(&self) -> bool {
         self.config.write_through
+    }
+
+    /// Returns memory and limits of the page cache, if they are known.
+    pub(in crate::host) fn page_cache(&self) -> Option<PageCacheConfig> {
+        self.config.page_cache
     }
 
     /// Returns the device behind the host.

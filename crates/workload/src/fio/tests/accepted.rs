@@ -1,7 +1,7 @@
 //! Inputs that fio accepts and a stricter reader might refuse: names of its profiles, templates, unusual block sizes,
 //! files of copies.
 
-use model::host::Filesystem;
+use model::host::{Advice, Filesystem};
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn buffered_blocks_may_have_any_size() {
     let job = &set.jobs[0];
     assert_eq!(job.block_sizes[1], BlockSizes::Fixed(2300));
     assert!(job.whole_pages);
-    insta::assert_snapshot!(set.warnings.join("\n"), @"buffered writes that are synced: through the page cache and the journal of ext4, unless --filesystem says otherwise");
+    insta::assert_snapshot!(set.warnings.join("\n"), @"buffered I/O (direct=0): through the host's page cache and the journal of ext4, unless --filesystem says otherwise");
     let usual = read_ok("[a]\nsize=1m\nbs=512\n");
     assert!(!usual.jobs[0].whole_pages);
     for nothing_between in ["direct=1\nrw=write", "ioengine=nbd\nrw=write", "rw=trim"] {
@@ -71,8 +71,8 @@ fn buffered_blocks_may_have_any_size() {
     }
 }
 
-/// Buffered writes with syncs use a page cache, and a journal unless a device is named. All other I/O is direct, with
-/// a warning.
+/// Buffered I/O uses a page cache, and a journal unless a device is named. Replays of recorded I/O are direct, with a
+/// warning.
 #[test]
 fn buffered_io_is_modelled_or_said_to_be_direct() {
     let of = |options: &str| {
@@ -96,9 +96,12 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
         "rw=read",
         "rw=rw\nfdatasync=1",
         "rw=write\nend_fsync=1",
+        "ioengine=mmap\ndirect=1",
     ] {
-        assert_eq!(of(other), (true, None, true), "{other}");
+        assert_eq!(of(other), (false, ext4, false), "{other}");
     }
+    assert_eq!(of("rw=trim"), (true, None, false));
+    assert_eq!(of("read_iolog=log"), (true, None, true));
     let mut set =
         read_ok("[global]\nrw=write\nfsync=1\nsize=1m\n[a]\n[b]\nfilename=/dev/x\n[c]\ndirect=1\n");
     in_filesystem(&mut set, Some(Filesystem::Xfs));
@@ -112,6 +115,32 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
     assert_eq!(all(&set), [(false, xfs), (false, None), (true, xfs)]);
     in_filesystem(&mut set, None);
     assert_eq!(all(&set), [(true, None); 3]);
+}
+
+/// fio advises the kernel by the job's accesses, unless `fadvise_hint` states otherwise. `dd` gives no advice.
+#[test]
+fn advice_to_the_page_cache_follows_the_job() {
+    let advice = |options: &str| read_ok(&format!("[a]\nsize=1m\n{options}\n")).jobs[0].advice;
+    assert_eq!(advice("rw=read"), Advice::Sequential);
+    assert_eq!(advice("rw=randread"), Advice::Random);
+    assert_eq!(
+        advice("rw=randread\nfadvise_hint=sequential"),
+        Advice::Sequential
+    );
+    assert_eq!(advice("rw=read\nfadvise_hint=0"), Advice::Normal);
+    let options = dd("if=/dev/x of=/dev/null count=8").expect("valid").options;
+    let set = read(&options, &[], &[], &HERE).expect("fio's");
+    let job = &set.jobs[0];
+    assert_eq!(
+        (job.advice, job.invalidate, job.direct),
+        (Advice::Normal, false, false)
+    );
+    let depth = read_ok("[a]\nsize=1m\nioengine=libaio\niodepth=8\n");
+    assert!(
+        depth.warnings[1].contains("iodepth=8 keeps one in flight"),
+        "{:?}",
+        depth.warnings
+    );
 }
 
 /// Each copy has its own file, with its own end.

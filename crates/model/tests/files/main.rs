@@ -1,13 +1,15 @@
 //! Files in front of a host path: costs of a write, a sync and a commit, the order of their drive commands, and
 //! commands of threads without a file, which pass through.
 
+mod cache;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use model::conformance::Suite;
 use model::host::{
-    Durable, Engine, EngineCosts, FileConfig, FileCosts, Files, Filesystem, HostConfig, HostPath,
-    ThreadConfig,
+    Advice, Blocking, Durable, Engine, EngineCosts, FileConfig, FileCosts, Files, Filesystem,
+    HostConfig, HostPath, ThreadConfig,
 };
 use model::media::ram::{Ram, RamConfig};
 use model::{Capacity, Command, Completion, Device, Gauges, Op, Part, Range, Span, Time};
@@ -74,6 +76,11 @@ fn appended(filesystem: Filesystem) -> FileConfig {
         converts_every: None,
         each: None,
         sync: Durable::Data,
+        syncs: true,
+        blocking: Blocking::Thread,
+        advice: Advice::Normal,
+        range: (0, u64::MAX),
+        invalidates: false,
     }
 }
 
@@ -412,8 +419,7 @@ fn direct_files_keep_the_laws() {
         buffered: false,
         appends: false,
         converts_every: Some(Span::from_us(37)),
-        each: None,
-        sync: Durable::Data,
+        ..appended(Filesystem::Ext4)
     };
     let config = HostConfig {
         cores: 4,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
-    Noise, PageCacheConfig, ProgramCosts, SqPoll,
+    Noise, PageCacheConfig, ProgramCosts, SchedulerConfig, SchedulerKind, SqPoll,
 };
 
 use super::Section;
@@ -68,6 +68,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let page_cache = root
         .has("page_cache")
         .then(|| read_page_cache(&mut root.section("page_cache")));
+    let scheduler_costs = root
+        .has("scheduler")
+        .then(|| read_schedulers(&mut root.section("scheduler")));
     let sq_poll = root
         .has("sq_poll")
         .then(|| read_sq_poll(&mut root.section("sq_poll")));
@@ -90,7 +93,17 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         files,
         page_cache,
         sq_poll,
+        scheduler: SchedulerConfig::default(),
+        scheduler_costs,
     }
+}
+
+/// Reads the CPU time of each I/O scheduler; none has none.
+fn read_schedulers(section: &mut Section<'_>) -> [Span; 4] {
+    SchedulerKind::ALL.map(|kind| match kind {
+        SchedulerKind::None => Span::ZERO,
+        kind => step(section, kind.name()),
+    })
 }
 
 /// Memory of a page cache, in bytes.

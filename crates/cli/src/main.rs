@@ -42,6 +42,7 @@ mod replay;
 mod reproduce;
 mod review;
 mod run;
+mod scheduler;
 mod seed;
 mod serve;
 mod setting;

@@ -33,6 +33,7 @@ use crate::fault::FaultArgs;
 use crate::idle::note_on_power_states;
 use crate::memory::with_memory;
 use crate::output::{self, remark, write_whole};
+use crate::scheduler::{SchedulerArg, with_scheduler};
 use crate::seed::SeedArg;
 use crate::state::Begin;
 use crate::stop::Stop;
@@ -77,6 +78,9 @@ pub(crate) struct Args {
     /// Memory of the host for its page cache, such as 16GiB [default: that of the host]
     #[arg(long, value_name = "SIZE", value_parser = crate::memory::memory)]
     memory: Option<u64>,
+    /// I/O scheduler of the host [default: none]
+    #[arg(long, value_name = "NAME", value_enum)]
+    scheduler: Option<SchedulerArg>,
     /// Run the dd command with these operands instead of fio jobs, such as 'if=/dev/zero of=/dev/x bs=1M count=1024'
     #[arg(long, value_name = "OPERANDS")]
     dd: Option<String>,
@@ -429,7 +433,9 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         .drives
         .read_as(&arguments.drives, &settings, &mut wrong);
     let faults = args.faults.read(&drives, &mut wrong);
-    let host = catalogue::host(&args.host).and_then(|host| with_memory(args.memory, host));
+    let host = catalogue::host(&args.host)
+        .and_then(|host| with_memory(args.memory, host))
+        .and_then(|host| with_scheduler(args.scheduler, &drives, host));
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
         true => jobs(args, &arguments.files, cores),

@@ -6,7 +6,7 @@
 use std::num::NonZeroU16;
 
 use catalogue::{DriveSheet, HostSheet};
-use model::host::{HostConfig, ProgramCosts};
+use model::host::{HostConfig, ProgramCosts, SchedulerConfig};
 use model::media::{DriveConfig, Medium};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,22 @@ pub struct Machine {
     drive: DriveConfig,
     host: HostConfig,
     costs: Option<ProgramCosts>,
+}
+
+/// Returns the scheduler with the properties of this drive. Linux' NVMe driver has 1023 entries in a queue.
+fn scheduler(drive: &DriveConfig, host: SchedulerConfig) -> SchedulerConfig {
+    const NVME: u32 = 1023;
+    const NCQ: u32 = 32;
+    let (slots, rotational) = match drive {
+        DriveConfig::Hdd(_) => (NCQ, true),
+        DriveConfig::Nand(config) => (config.controller.slots.map_or(NVME, u32::from), false),
+        _ => (NVME, false),
+    };
+    SchedulerConfig {
+        slots,
+        rotational,
+        ..host
+    }
 }
 
 /// Serialised form of a machine.
@@ -65,6 +81,7 @@ impl Machine {
             host: HostConfig {
                 // A drive without a volatile cache gets no flushes.
                 write_through: !drive.volatile_write_cache(),
+                scheduler: scheduler(&drive, host.scheduler),
                 ..host
             },
             drive,
@@ -83,6 +100,7 @@ impl Machine {
     /// Returns the machine with a changed host.
     pub fn with_host(mut self, change: impl FnOnce(&mut HostConfig)) -> Machine {
         change(&mut self.host);
+        self.host.scheduler = scheduler(&self.drive, self.host.scheduler);
         self.host.write_through = !self.drive.volatile_write_cache();
         self
     }

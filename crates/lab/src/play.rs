@@ -3,7 +3,10 @@
 use std::ops::ControlFlow;
 
 use model::engine::Workload;
-use model::host::{Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, ThreadConfig};
+use model::host::{
+    Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, Scheduler, SchedulerKind,
+    ThreadConfig,
+};
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
@@ -83,6 +86,23 @@ pub(crate) struct Played<W> {
 /// # Errors
 /// The run stalls, which is a defect of the program.
 pub(crate) fn play<D: Device, W: Workload>(
+    device: D,
+    around: &Surroundings<'_>,
+    workload: W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time) -> ControlFlow<()>,
+) -> Result<Played<W>, Problems> {
+    if around.host.scheduler.kind != SchedulerKind::None {
+        // Behind a pointer, so that the other runs are compiled once.
+        let scheduled: Box<dyn Device + '_> =
+            Box::new(Scheduler::new(around.host.scheduler, device));
+        return play_behind(scheduled, around, workload, count_from, look);
+    }
+    play_behind(device, around, workload, count_from, look)
+}
+
+/// Runs a workload on a device behind the host's scheduler, if it has one.
+fn play_behind<D: Device, W: Workload>(
     device: D,
     around: &Surroundings<'_>,
     workload: W,

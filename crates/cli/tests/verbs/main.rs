@@ -2,6 +2,7 @@
 
 mod act;
 mod answers;
+mod buffered;
 mod choose;
 mod csv;
 mod decide;

@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 use alloc::vec::Vec;
 
 use super::files::{FileCosts, PageCacheConfig};
+use super::scheduler::SchedulerConfig;
 use crate::time::Span;
 
 /// I/O engine of an application; the names are fio's.
@@ -232,6 +233,13 @@ pub struct HostConfig {
     /// Costs of kernel threads that poll submission queues; `None` if they are not known.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sq_poll: Option<SqPoll>,
+    /// I/O scheduler in front of the drive.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scheduler: SchedulerConfig,
+    /// CPU time of each scheduler for a request, in the order of [`super::SchedulerKind::ALL`]; `None` if the host does
+    /// not state them.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scheduler_costs: Option<[Span; 4]>,
 }
 
 impl HostConfig {

@@ -7,7 +7,7 @@
 //! that crosses it. Files (`files`) come before all that: a page cache, syncs and a journal. A virtual machine adds a
 //! monitor thread that every command passes twice.
 //!
-//! Not modelled: memory and NUMA traffic, schedulers other than "none", migration of threads, preemption within a piece
+//! Not modelled: memory and NUMA traffic, migration of threads, preemption within a piece
 //! of work, the limit of 1023 entries in a queue, splitting of large commands (drives do that internally). A drive's
 //! interrupts are not coalesced; a core that is late finds several completions in one interrupt.
 //!
@@ -21,6 +21,7 @@ mod core;
 mod files;
 mod path;
 mod program;
+mod scheduler;
 
 pub use coalescing::Coalescing;
 pub use config::{
@@ -32,3 +33,4 @@ pub use files::{
 };
 pub use path::HostPath;
 pub use program::ProgramCosts;
+pub use scheduler::{Scheduler, SchedulerConfig, SchedulerKind};

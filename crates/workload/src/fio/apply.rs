@@ -54,10 +54,8 @@ store! {
     iodepth_batch_complete_min: job.iodepth_batch_complete_min = |given| given.number32(0, 65_535);
     iodepth_batch_complete_max: job.iodepth_batch_complete_max = |given| given.number32(0, 65_535);
     iodepth_low: job.iodepth_low = |given| given.number32(0, 65_535);
-    direct: job.direct = |given| given.boolean();
     invalidate: job.invalidate = |given| given.boolean();
     overwrite: job.overwrite = |given| given.boolean();
-    buffered: job.direct = |given| given.boolean().map(|buffered| !buffered);
     fsync: job.fsync = |given| given.number32(0, u32::MAX);
     fdatasync: job.fdatasync = |given| given.number32(0, u32::MAX);
     end_fsync: job.end_fsync = |given| given.boolean();
@@ -189,6 +187,18 @@ pub(super) fn rw_sequencer(settings: &mut Settings, given: &Given) -> Applied {
         ("identical", Sequencer::Identical),
     ];
     settings.job.sequencer = given.word(&kinds)?.0;
+    Ok(())
+}
+
+pub(super) fn direct(settings: &mut Settings, given: &Given) -> Applied {
+    settings.job.direct = given.boolean()?;
+    settings.says_buffered = !settings.job.direct;
+    Ok(())
+}
+
+pub(super) fn buffered(settings: &mut Settings, given: &Given) -> Applied {
+    settings.says_buffered = given.boolean()?;
+    settings.job.direct = !settings.says_buffered;
     Ok(())
 }
 

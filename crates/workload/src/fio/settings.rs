@@ -22,6 +22,8 @@ use crate::blocks::limits;
 pub(super) struct Settings {
     /// Values that need no combination with other options.
     pub job: Job,
+    /// Whether `direct=0` or `buffered=1` is given.
+    pub says_buffered: bool,
     /// Advice by `fadvise_hint`; `None` follows the job's accesses.
     pub advice: Option<Advice>,
     pub bs: [u64; 3],
@@ -65,6 +67,7 @@ impl Default for Settings {
         job.direct = false;
         Settings {
             job,
+            says_buffered: false,
             advice: None,
             bs: [4096; 3],
             min_bs: [None; 3],
@@ -411,12 +414,18 @@ impl Settings {
         unlike.extend(engine.stands_in.map(String::from));
         let buffered = self.is_cached();
         let plays = !self.iolog.path.as_os_str().is_empty();
-        let cached = buffered && !plays;
+        let synced = self.job.syncs() && self.job.mix == Mix::Write;
+        let cached = buffered && !plays && (self.says_buffered || engine.mapped || synced);
         if cached {
             self.finish_cached(notes);
+        } else if buffered && plays {
+            unlike.push(
+                "buffered I/O of a recorded list (read_iolog) has no model and is run as direct=1"
+                    .into(),
+            );
         } else if buffered {
             unlike.push(
-                "buffered I/O (direct=0, fio's default) of a recorded list (read_iolog) has no model and is run as direct=1".into(),
+                "buffered I/O (fio's default) is run as direct=1: write direct=0 for the host's page cache".into(),
             );
         }
         if self.job.whole_pages && !cached {

@@ -326,8 +326,6 @@ impl<D: Device> Files<D> {
             file.note_change(now, &command, costs.tick);
             converts = file.converts(now);
             self.change_pages(now, &command);
-        } else if stage == Stage::Enter {
-            self.counts.read += u64::from(command.bytes);
         }
         let file = self.file(command.queue);
         // Data that needs a commit as well becomes durable with that commit.
@@ -376,7 +374,6 @@ impl<D: Device> Files<D> {
         let (start, end) = pages_of(command);
         let mut changed = self.pages.is_none() || self.file(command.queue).config.syncs;
         if let Some(pages) = &mut self.pages {
-            self.counts.written += u64::from(command.bytes);
             for page in start / PAGE..end / PAGE {
                 changed |= pages.change(page);
             }
@@ -563,7 +560,12 @@ impl<D: Device> Device for Files<D> {
         self.host.inspect(now, gauges);
         let cpu = self.files.iter().flatten().map(|file| file.cpu.seconds());
         gauges.gauge(Gauge::HostCpuSeconds, cpu.sum());
-        let Some(pages) = &self.pages else { return };
+        // Threads that sync while they write keep little in memory.
+        let mut files = self.files.iter().flatten().map(|file| &file.config);
+        let counted = files.any(|file| file.buffered && !file.syncs);
+        let Some(pages) = self.pages.as_ref().filter(|_| counted) else {
+            return;
+        };
         let counts = &self.counts;
         for (gauge, bytes) in [
             (Gauge::PageCacheBytesRead, counts.read),

@@ -231,6 +231,13 @@ impl<D: Device> Files<D> {
             anatomy: task.anatomy,
         });
         let thread = task.command.queue;
+        let bytes = u64::from(task.command.bytes);
+        let buffered = self.file(thread).config.buffered;
+        match task.command.op {
+            Op::Read if buffered => self.counts.read += bytes,
+            Op::Write if buffered => self.counts.written += bytes,
+            _ => {}
+        }
         let file = self.file(thread);
         if file.blocker == Some(id) {
             file.blocker = None;

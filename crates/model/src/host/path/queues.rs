@@ -1,7 +1,7 @@
 //! Assignment of submission queues to cores, and the locks of shared queues.
 //!
 //! A drive has as many queue pairs as its controller offers. If there are more cores, cores share queues, and take a
-//! lock to submit. Not modelled: a different assignment by an administrator. Source: S4, on the 31 queues of Optane
+//! lock to submit. An I/O scheduler with one lock has it for all cores. Not modelled: a different assignment by an administrator. Source: S4, on the 31 queues of Optane
 //! drives.
 
 use alloc::vec;
@@ -35,6 +35,14 @@ impl Queues {
         let of: Vec<u16> = used.iter().map(each).collect();
         let mut distinct = of.clone();
         distinct.dedup();
+        if config.scheduler.kind.has_one_lock() && of.len() > 1 {
+            return Queues {
+                locks: vec![Some(0); of.len()],
+                stations: vec![Station::default()],
+                held: config.scheduler.cost.max(config.queue_lock),
+                of,
+            };
+        }
         let lock = |queue: &u16| {
             let sharers = of.iter().filter(|other| *other == queue).count();
             (sharers > 1).then(|| distinct.partition_point(|other| other < queue) as u16)

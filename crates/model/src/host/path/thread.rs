@@ -52,7 +52,12 @@ pub(super) struct Thread {
 impl Thread {
     /// Creates a thread on a core, given by its index among those in use.
     pub(super) fn new(config: &ThreadConfig, core: u16, host: &HostConfig) -> Thread {
-        let costs = host.engines[config.engine as usize];
+        let mut costs = host.engines[config.engine as usize];
+        if config.engine != Engine::UserSpace {
+            // Helpers and kernel threads also pay for the scheduler.
+            let scheduler = host.scheduler.cost;
+            costs.submit += scheduler;
+        }
         let polled = if config.sq_poll { host.sq_poll } else { None };
         let way = match polled {
             Some(_) => Way::KernelThread,

@@ -71,8 +71,8 @@ fn buffered_blocks_may_have_any_size() {
     }
 }
 
-/// Buffered I/O uses a page cache, and a journal unless a device is named. Replays of recorded I/O are direct, with a
-/// warning.
+/// Buffered I/O uses a page cache, and a journal unless a device is named. It must be requested, unless the job syncs
+/// its writes. Replays of recorded I/O are direct, with a warning.
 #[test]
 fn buffered_io_is_modelled_or_said_to_be_direct() {
     let of = |options: &str| {
@@ -96,10 +96,14 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
         "rw=read",
         "rw=rw\nfdatasync=1",
         "rw=write\nend_fsync=1",
-        "ioengine=mmap\ndirect=1",
     ] {
-        assert_eq!(of(other), (false, ext4, false), "{other}");
+        assert_eq!(of(other), (true, None, true), "{other}");
+        for asked in ["direct=0", "buffered=1"] {
+            let asked = of(&format!("{other}\n{asked}"));
+            assert_eq!(asked, (false, ext4, false), "{other}");
+        }
     }
+    assert_eq!(of("ioengine=mmap\ndirect=1"), (false, ext4, false));
     assert_eq!(of("rw=trim"), (true, None, false));
     assert_eq!(of("read_iolog=log"), (true, None, true));
     let mut set =
@@ -120,7 +124,8 @@ fn buffered_io_is_modelled_or_said_to_be_direct() {
 /// fio advises the kernel by the job's accesses, unless `fadvise_hint` states otherwise. `dd` gives no advice.
 #[test]
 fn advice_to_the_page_cache_follows_the_job() {
-    let advice = |options: &str| read_ok(&format!("[a]\nsize=1m\n{options}\n")).jobs[0].advice;
+    let advice =
+        |options: &str| read_ok(&format!("[a]\nsize=1m\ndirect=0\n{options}\n")).jobs[0].advice;
     assert_eq!(advice("rw=read"), Advice::Sequential);
     assert_eq!(advice("rw=randread"), Advice::Random);
     assert_eq!(
@@ -135,7 +140,7 @@ fn advice_to_the_page_cache_follows_the_job() {
         (job.advice, job.invalidate, job.direct),
         (Advice::Normal, false, false)
     );
-    let depth = read_ok("[a]\nsize=1m\nioengine=libaio\niodepth=8\n");
+    let depth = read_ok("[a]\nsize=1m\ndirect=0\nioengine=libaio\niodepth=8\n");
     assert!(
         depth.warnings[1].contains("iodepth=8 keeps one in flight"),
         "{:?}",

@@ -342,7 +342,8 @@ fn notes(args: &Args, set: &JobSet, drive: &DriveSheet, outcome: &Outcome, sever
         remark(&format!("note{on}"), &folded);
     }
     for name in within_ramp(&set.jobs, outcome) {
-        let what = format!("job {name} ended within its ramp_time{on}: none of its I/Os was measured");
+        let what =
+            format!("job {name} ended within its ramp_time{on}: none of its I/Os was measured");
         remark("warning", &what);
     }
     if several {

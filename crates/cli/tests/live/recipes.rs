@@ -160,6 +160,19 @@ fn the_gitlab_pipeline_runs() {
 }
 
 #[test]
+fn the_resident_checker_runs() {
+    let Some(project) = Project::new(&[]) else {
+        return;
+    };
+    project.finds_the_loss(
+        "export PATH=\"$HOME/drivelab/bin:$PATH\"
+        drivelab crashtest \"$DRIVE\" --budget \"$BUDGET\" --limit 60s \\
+          --keep-log crash.dlog --junit crash.xml --html crash.html \\
+          --check-server 'python3 check-server.py' -- python3 orders.py",
+    );
+}
+
+#[test]
 fn the_pytest_example_runs() {
     let Some(project) = Project::new(&["pytest"]) else {
         return;

@@ -369,7 +369,7 @@ fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
         _ => "the others'".to_owned(),
     };
     Some(format!(
-        "At {} and above, {} has more IOPS than {best} at any depth in random {direction}s.",
+        "At {} and above, {} has more IOPS than {best} best at any depth in random {direction}s.",
         at_depth(from),
         facts.the(leader)
     ))

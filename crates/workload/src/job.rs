@@ -484,7 +484,7 @@ impl Job {
             syncs: self.syncs(),
             blocking: match self.engine {
                 Engine::PosixAio => Blocking::Helper,
-                Engine::IoUring => Blocking::Never,
+                Engine::IoUring | Engine::IoUringCmd => Blocking::Never,
                 Engine::Sync | Engine::Pvsync2 | Engine::Libaio | Engine::UserSpace => {
                     Blocking::Thread
                 }

@@ -53,7 +53,8 @@ impl Thread {
     /// Creates a thread on a core, given by its index among those in use.
     pub(super) fn new(config: &ThreadConfig, core: u16, host: &HostConfig) -> Thread {
         let mut costs = host.engines[config.engine as usize];
-        if config.engine != Engine::UserSpace {
+        // Passthrough and drivers in user space have no scheduler.
+        if !matches!(config.engine, Engine::UserSpace | Engine::IoUringCmd) {
             // Helpers and kernel threads also pay for the scheduler.
             let scheduler = host.scheduler.cost;
             costs.submit += scheduler;
